@@ -88,7 +88,7 @@ class Console final : public Callback {
   int height() const;
   ConsoleView view(const Experiment& experiment, std::size_t rows);
   std::vector<TrialId> best_running(const Experiment& experiment, std::size_t most) const;
-  void take_in(const Trial& trial, std::int64_t iteration, double value);
+  void add(const Trial& trial, std::int64_t iteration, double value);
   void take_in_all(const Experiment& experiment);
   bool is_feasible(const Trial& trial) const;
   std::string metric_of(const Trial& trial) const;
@@ -169,7 +169,7 @@ void Console::routine_line(const std::string& text) {
   line(text);
 }
 
-void Console::take_in(const Trial& trial, std::int64_t iteration, double value) {
+void Console::add(const Trial& trial, std::int64_t iteration, double value) {
   if (best_ ? better(objective_->mode, value, best_->value) : std::isfinite(value)) {
     best_ = BestTrial{to_string(trial.id), trial.tag, iteration, value};
   }
@@ -187,7 +187,7 @@ void Console::take_in_all(const Experiment& experiment) {
     const auto* const summary = trial.summary(objective_->metric);
     if (summary != nullptr && summary->count > 0 && is_feasible(trial)) {
       const double value = summary->best(objective_->mode);
-      take_in(trial, summary->last == value ? trial.iteration : 0, value);
+      add(trial, summary->last == value ? trial.iteration : 0, value);
     }
   }
   if (best_) {
@@ -399,7 +399,7 @@ void Console::on_trial_result(const Trial& trial, Result& result) {
   if (!objective_) return;
   const auto value = result.find(objective_->metric);
   if (value && !(violation(values_of(info_.constraints, trial, result)) > 0)) {
-    take_in(trial, result.training_iteration, *value);
+    add(trial, result.training_iteration, *value);
   }
 }
 

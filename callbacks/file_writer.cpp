@@ -150,13 +150,13 @@ void FileWriter::flush() { flush(false); }
 
 void FileWriter::flush(bool settling) {
   std::unique_lock lock(mutex_);
-  settling_ = settling_ || settling;
+  flushing_durable_ = flushing_durable_ || settling;
   const auto wanted = ++flushes_wanted_;
   work_.notify_one();
   progress_.wait(lock, [&] { return flushes_done_ >= wanted; });
 }
 
-void FileWriter::settle(const std::stop_token& stop) {
+void FileWriter::flush_durable(const std::stop_token& stop) {
   flush(true);
   std::unordered_set<std::string> written;
   {
@@ -195,7 +195,7 @@ void FileWriter::run() {
     const bool last_turn = ending_;
     const auto flushes = flushes_wanted_;
     const bool completes = urgent();
-    const bool settles = std::exchange(settling_, false) || ending_;
+    const bool settles = std::exchange(flushing_durable_, false) || ending_;
     Queues due;
     take_due(due);
     new_bytes_ = 0;

@@ -73,7 +73,7 @@ class FileWriter {
   /// Returns when all operations before it are on disk, be it in a stand-in. Error (machine) if
   /// some cannot be, or rows were left out: then the files do not hold what they were given; or it
   /// was told to stop meanwhile.
-  void settle(const std::stop_token& stop = {});
+  void flush_durable(const std::stop_token& stop = {});
 
   /// Rows and contents that were left out, so far.
   std::uint64_t dropped() const;
@@ -123,11 +123,11 @@ class FileWriter {
   std::unordered_map<std::string, Time> retries_;  ///< files that failed: when next to try
   std::size_t bytes_ = 0;                          ///< in queues_ and with the thread
   std::size_t new_bytes_ = 0;                      ///< put since the thread last looked
-  std::unordered_set<std::string> unsynced_;       ///< written since `settle`
+  std::unordered_set<std::string> unsynced_;       ///< written since `flush_durable`
   std::uint64_t turns_ = 0;                        ///< of the thread
   std::uint64_t dropped_ = 0;
   bool overflow_reported_ = false;
-  bool settling_ = false;  ///< the next flush is a settle's
+  bool flushing_durable_ = false;  ///< the next flush is a settle's
   std::uint64_t flushes_wanted_ = 0;
   std::uint64_t flushes_done_ = 0;
   bool ending_ = false;

@@ -39,8 +39,8 @@ class ResultLog : public Callback {
   void on_trial_result(const Trial& trial, Result& result) override;
   void on_trial_replay(const Trial& trial, const Result& result) override;
   void on_experiment_end(const Experiment& experiment) override;
-  Settle settle() override {
-    return [this](const std::stop_token& stop) { writer_.settle(stop); };
+  DurableFlush flush_durable() override {
+    return [this](const std::stop_token& stop) { writer_.flush_durable(stop); };
   }
 
  protected:

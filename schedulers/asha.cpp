@@ -20,7 +20,7 @@ class Asha : public Scheduler {
  public:
   explicit Asha(AshaOptions options)
       : options_(std::move(options)),
-        yardstick_(options_.time_attr, options_.objective),
+        objective_reader_(options_.time_attr, options_.objective),
         milestones_(
             rung_milestones(options_.grace_period, options_.max_t, options_.reduction_factor)),
         random_(options_.seed) {
@@ -38,22 +38,23 @@ class Asha : public Scheduler {
   }
 
   bool is_at_max(const Trial& trial) const override {
-    const auto standing = yardstick_.of(trial);
-    return options_.stop_last_trials && standing && standing->time >= options_.max_t;
+    const auto progress = objective_reader_.of(trial);
+    return options_.stop_last_trials && progress && progress->time >= options_.max_t;
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
-    const auto standing = yardstick_.of(result);
+    const auto progress = objective_reader_.of(result);
     const auto found = live_.find(trial.id);
-    if (!standing || found == live_.end()) return {};
-    if (options_.stop_last_trials && standing->time >= options_.max_t) {
-      return {.action = Action::stop, .at_max = true, .why = Why().add("max_t", options_.max_t)};
+    if (!progress || found == live_.end()) return {};
+    if (options_.stop_last_trials && progress->time >= options_.max_t) {
+      return {
+          .action = Action::stop, .at_max = true, .why = Rationale().add("max_t", options_.max_t)};
     }
     // Its last save may have failed, and it been tried again.
-    Place& place = found->second;
-    Why why;
-    if (!place.has_lost) place.has_lost = !take_in(trial.id, place, *standing, why);
-    return {.action = place.has_lost ? Action::stop : Action::proceed, .why = std::move(why)};
+    RungPosition& position = found->second;
+    Rationale why;
+    if (!position.has_lost) position.has_lost = !enter_rung(trial.id, position, *progress, why);
+    return {.action = position.has_lost ? Action::stop : Action::proceed, .why = std::move(why)};
   }
 
   void on_trial_end(const Trial& trial) override {
@@ -61,16 +62,16 @@ class Asha : public Scheduler {
     // already.
     const auto found = live_.find(trial.id);
     if (found == live_.end()) return;
-    const auto standing = yardstick_.of(trial);
-    if (trial.state == TrialState::terminated && standing) {
-      Why nobody_asks;
-      take_in(trial.id, found->second, *standing, nobody_asks, true);
+    const auto progress = objective_reader_.of(trial);
+    if (trial.state == TrialState::terminated && progress) {
+      Rationale nobody_asks;
+      enter_rung(trial.id, found->second, *progress, nobody_asks, true);
     }
     live_.erase(found);
   }
 
   std::optional<RungsReport> rungs() const override {
-    RungsReport report{yardstick_.time_attr(), yardstick_.metric(), {}};
+    RungsReport report{objective_reader_.time_attr(), objective_reader_.metric(), {}};
     for (std::size_t s = 0; s < brackets_.size(); ++s) {
       for (std::size_t k = 0; k < brackets_[s].size(); ++k) {
         const Rung& rung = brackets_[s][k];
@@ -78,7 +79,8 @@ class Asha : public Scheduler {
         one = {.bracket = static_cast<std::int64_t>(s), .milestone = milestones_[s + k]};
         if (knows_tallies_) one.reached = tallies_[s][k].reached;
         if (knows_tallies_) one.went_on = tallies_[s][k].went_on;
-        if (rung.size() > 0) one.cutoff = yardstick_.value_of(rung.quantile(lost_fraction()));
+        if (rung.size() > 0)
+          one.cutoff = objective_reader_.value_of(rung.quantile(lost_fraction()));
       }
     }
     return report;
@@ -88,8 +90,8 @@ class Asha : public Scheduler {
 
   Json save() const override {
     Json live = Json::array();
-    for (const auto& [id, place] : live_) {
-      live.push_back({index_of(id), place.bracket, place.rung, place.has_lost});
+    for (const auto& [id, position] : live_) {
+      live.push_back({index_of(id), position.bracket, position.rung, position.has_lost});
     }
     Json brackets = Json::array();
     for (const auto& rungs : brackets_) {
@@ -113,14 +115,14 @@ class Asha : public Scheduler {
         brackets.emplace_back();
         for (const Json& rung : saved) brackets.back().push_back(Rung::loaded(rung));
       }
-      std::map<TrialId, Place> live;
+      std::map<TrialId, RungPosition> live;
       for (const Json& trial : state.at("live")) {
-        const Place place{load_whole<int>(trial.at(1)), load_whole<int>(trial.at(2)),
-                          trial.at(3).get<bool>()};
-        if (place.bracket < 0 || place.bracket >= options_.brackets || place.rung < -1) {
+        const RungPosition position{load_whole<int>(trial.at(1)), load_whole<int>(trial.at(2)),
+                                    trial.at(3).get<bool>()};
+        if (position.bracket < 0 || position.bracket >= options_.brackets || position.rung < -1) {
           throw std::invalid_argument("a place that does not exist");
         }
-        live[TrialId(load_whole<std::uint32_t>(trial.at(0)))] = place;
+        live[TrialId(load_whole<std::uint32_t>(trial.at(0)))] = position;
       }
       auto tallies = tallies_;
       knows_tallies_ = load_tallies(state.value("tallies", Json()), tallies);
@@ -133,7 +135,7 @@ class Asha : public Scheduler {
 
  private:
   /// Where a trial is that has not ended.
-  struct Place {
+  struct RungPosition {
     int bracket = 0;
     int rung = -1;          ///< the highest in which it has been seen; -1: none
     bool has_lost = false;  ///< and is to end
@@ -141,27 +143,27 @@ class Asha : public Scheduler {
 
   /// Enters the trial into the highest rung that it has passed, unless it has been there before.
   /// False if it is to stop. `why`: if it was entered.
-  bool take_in(TrialId id, Place& place, const Standing& standing, Why& why,
-               bool has_ended = false) {
-    auto& rungs = brackets_[static_cast<std::size_t>(place.bracket)];
+  bool enter_rung(TrialId id, RungPosition& position, const TrialProgress& progress, Rationale& why,
+                  bool has_ended = false) {
+    auto& rungs = brackets_[static_cast<std::size_t>(position.bracket)];
     const int highest = static_cast<int>(rungs.size()) - 1;
     int passed = -1;
-    while (passed < highest && milestone(place.bracket, passed + 1) <= standing.time) ++passed;
-    if (passed <= place.rung) return true;
-    place.rung = passed;
+    while (passed < highest && milestone(position.bracket, passed + 1) <= progress.time) ++passed;
+    if (passed <= position.rung) return true;
+    position.rung = passed;
     Rung& rung = rungs[static_cast<std::size_t>(passed)];
     RungTally& tally =
-        tallies_[static_cast<std::size_t>(place.bracket)][static_cast<std::size_t>(passed)];
-    const bool is_number = !std::isnan(standing.score);
-    why.add("rung", milestone(place.bracket, passed)).add("score", standing.value);
+        tallies_[static_cast<std::size_t>(position.bracket)][static_cast<std::size_t>(passed)];
+    const bool is_number = !std::isnan(progress.score);
+    why.add("rung", milestone(position.bracket, passed)).add("score", progress.value);
     bool goes_on = true;
     if (rung.size() > 0) {
-      goes_on = is_number && rung.is_reached(standing.score, lost_fraction());
-      why.add("cutoff", yardstick_.value_of(rung.quantile(lost_fraction())));
+      goes_on = is_number && rung.is_reached(progress.score, lost_fraction());
+      why.add("cutoff", objective_reader_.value_of(rung.quantile(lost_fraction())));
     }
     why.add("of", rung.size());
-    if (options_.brackets > 1) why.add("bracket", place.bracket);
-    if (is_number) rung.add({standing.score, id});
+    if (options_.brackets > 1) why.add("bracket", position.bracket);
+    if (is_number) rung.add({progress.score, id});
     ++tally.reached;
     if (goes_on && !has_ended) ++tally.went_on;
     return goes_on;
@@ -174,13 +176,13 @@ class Asha : public Scheduler {
   }
 
   const AshaOptions options_;
-  const Yardstick yardstick_;
+  const ObjectiveReader objective_reader_;
   const std::vector<double> milestones_;
   Random random_;
   std::vector<std::vector<Rung>> brackets_;      ///< bracket s leaves out the s lowest milestones
   std::vector<std::vector<RungTally>> tallies_;  ///< by bracket and rung
   bool knows_tallies_ = true;                    ///< the state may be an older program's
-  std::map<TrialId, Place> live_;
+  std::map<TrialId, RungPosition> live_;
 };
 
 }  // namespace

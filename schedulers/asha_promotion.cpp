@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedulers/copies.h"
+#include "schedulers/copy_on_write.h"
 #include "schedulers/progress.h"
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
@@ -37,7 +37,7 @@ class AshaPromotion : public Scheduler {
  public:
   explicit AshaPromotion(AshaOptions options)
       : options_(std::move(options)),
-        yardstick_(options_.time_attr, options_.objective),
+        objective_reader_(options_.time_attr, options_.objective),
         milestones_(
             rung_milestones(options_.grace_period, options_.max_t, options_.reduction_factor)),
         random_(options_.seed) {
@@ -74,38 +74,38 @@ class AshaPromotion : public Scheduler {
     RungPlace& place = *found;
     leave(trial.id, place);
     // One that ended well is a competitor like any other.
-    const auto standing = yardstick_.of(trial);
-    if (trial.state == TrialState::terminated && standing && !place.is_at_rung) {
-      enter(trial.id, place, *standing);
+    const auto progress = objective_reader_.of(trial);
+    if (trial.state == TrialState::terminated && progress && !place.is_at_rung) {
+      enter(trial.id, place, *progress);
     }
     places_.erase(trial.id);
   }
 
   bool is_at_max(const Trial& trial) const override {
-    const auto standing = yardstick_.of(trial);
-    return options_.stop_last_trials && standing && standing->time >= options_.max_t;
+    const auto progress = objective_reader_.of(trial);
+    return options_.stop_last_trials && progress && progress->time >= options_.max_t;
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
-    const auto standing = yardstick_.of(result);
+    const auto progress = objective_reader_.of(result);
     RungPlace* const found = places_.find(trial.id);
-    if (!standing || found == nullptr) return {};
+    if (!progress || found == nullptr) return {};
     RungPlace& place = *found;
-    if (standing->time >= options_.max_t) {
+    if (progress->time >= options_.max_t) {
       return {.action = options_.stop_last_trials ? Action::stop : Action::proceed,
               .at_max = options_.stop_last_trials,
-              .why = Why().add("max_t", options_.max_t)};
+              .why = Rationale().add("max_t", options_.max_t)};
     }
     // At a rung already: the save for its pause has failed, or it comes there once more.
-    if (place.is_at_rung ? standing->time < milestone_of(place)
-                         : !enter(trial.id, place, *standing)) {
+    if (place.is_at_rung ? progress->time < milestone_of(place)
+                         : !enter(trial.id, place, *progress)) {
       return {};
     }
     wait(trial.id, place);
     const bool is_next = next_promotion([](TrialId) { return true; }) == trial.id;
     leave(trial.id, place);
     Decision decision{.action = is_next ? Action::proceed : Action::pause,
-                      .why = why_of(trial.id, place, standing->value)};
+                      .why = why_of(trial.id, place, progress->value)};
     if (is_next) promote(place);
     return decision;
   }
@@ -124,7 +124,7 @@ class AshaPromotion : public Scheduler {
   }
 
   std::optional<RungsReport> rungs() const override {
-    RungsReport report{yardstick_.time_attr(), yardstick_.metric(), {}};
+    RungsReport report{objective_reader_.time_attr(), objective_reader_.metric(), {}};
     for (std::size_t s = 0; s < brackets_.size(); ++s) {
       for (std::size_t k = 0; k < brackets_[s].size(); ++k) {
         const PromotionRung& rung = brackets_[s][k];
@@ -136,7 +136,7 @@ class AshaPromotion : public Scheduler {
                .went_on = static_cast<std::uint64_t>(rung.promoted),
                .waiting = rung.waiting.size()};
         const double cutoff = best > 0 ? rung.scores.at(best - 1).score : std::nan("");
-        if (!std::isnan(cutoff)) one.cutoff = yardstick_.value_of(cutoff);
+        if (!std::isnan(cutoff)) one.cutoff = objective_reader_.value_of(cutoff);
       }
     }
     return report;
@@ -208,12 +208,12 @@ class AshaPromotion : public Scheduler {
   }
 
   /// Of a trial at a rung. `value`: what it has reported, which may be no number.
-  Why why_of(TrialId id, const RungPlace& place, double value) {
+  Rationale why_of(TrialId id, const RungPlace& place, double value) {
     const Rung& scores = rung_of(place).scores;
     const bool has_score = !std::isnan(place.score);
-    Why why;
+    Rationale why;
     why.add("rung", milestone_of(place))
-        .add("score", has_score ? yardstick_.value_of(place.score) : value)
+        .add("score", has_score ? objective_reader_.value_of(place.score) : value)
         .add("place", scores.rank({place.score, id}) + 1)
         .add("promoted", promotable(scores))
         .add("of", scores.size());
@@ -228,18 +228,18 @@ class AshaPromotion : public Scheduler {
   }
 
   /// Enters the trial into the highest rung that it has passed, if it has passed its next one.
-  bool enter(TrialId id, RungPlace& place, const Standing& standing) {
+  bool enter(TrialId id, RungPlace& place, const TrialProgress& progress) {
     const int rungs = static_cast<int>(brackets_[static_cast<std::size_t>(place.bracket)].size());
     int passed = place.rung - 1;
     while (passed + 1 < rungs &&
-           milestones_[static_cast<std::size_t>(place.bracket + passed + 1)] <= standing.time) {
+           milestones_[static_cast<std::size_t>(place.bracket + passed + 1)] <= progress.time) {
       ++passed;
     }
     if (passed < place.rung) return false;
     place.rung = passed;
     place.is_at_rung = true;
-    place.score = standing.score;
-    rung_of(place).scores.add({standing.score, id});
+    place.score = progress.score;
+    rung_of(place).scores.add({progress.score, id});
     return true;
   }
 
@@ -297,7 +297,7 @@ class AshaPromotion : public Scheduler {
   }
 
   const AshaOptions options_;
-  const Yardstick yardstick_;
+  const ObjectiveReader objective_reader_;
   const std::vector<double> milestones_;
   Random random_;
   /// Bracket s leaves out the s lowest milestones.

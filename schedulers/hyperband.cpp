@@ -39,7 +39,7 @@ class Hyperband : public Scheduler {
  public:
   explicit Hyperband(HyperbandOptions options)
       : options_(std::move(options)),
-        yardstick_(options_.time_attr, options_.objective),
+        objective_reader_(options_.time_attr, options_.objective),
         shapes_(hyperband_shapes(options_.max_t, options_.reduction_factor)) {
     for (const BracketShape& shape : shapes_) {
       tallies_.emplace_back(shape.milestones.size());
@@ -96,17 +96,18 @@ class Hyperband : public Scheduler {
   }
 
   bool is_at_max(const Trial& trial) const override {
-    const auto standing = yardstick_.of(trial);
-    return options_.stop_last_trials && standing && standing->time >= options_.max_t;
+    const auto progress = objective_reader_.of(trial);
+    return options_.stop_last_trials && progress && progress->time >= options_.max_t;
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
     if (lost_.contains(trial.id)) return {Action::stop};
-    const auto standing = yardstick_.of(result);
+    const auto progress = objective_reader_.of(result);
     const auto place = bracket_of_.find(trial.id);
-    if (!standing || place == bracket_of_.end()) return {};
-    if (standing->time >= options_.max_t && options_.stop_last_trials) {
-      return {.action = Action::stop, .at_max = true, .why = Why().add("max_t", options_.max_t)};
+    if (!progress || place == bracket_of_.end()) return {};
+    if (progress->time >= options_.max_t && options_.stop_last_trials) {
+      return {
+          .action = Action::stop, .at_max = true, .why = Rationale().add("max_t", options_.max_t)};
     }
     const std::int64_t number = place->second;
     Bracket& bracket = brackets_.at(number);
@@ -116,20 +117,20 @@ class Hyperband : public Scheduler {
     const auto& milestones = shape(number).milestones;
     const auto rung = static_cast<std::size_t>(bracket.rung);
     const bool is_last = rung + 1 == milestones.size();
-    if (is_last || standing->time < milestones[rung]) return {};
+    if (is_last || progress->time < milestones[rung]) return {};
     member.has_arrived = true;
     ++tallies_[shape_of(number)][rung].reached;
-    member.score = standing->score;
+    member.score = progress->score;
     ++bracket.arrived;
-    Why why;
+    Rationale why;
     why.add("rung", milestones[rung])
-        .add("score", standing->value)
+        .add("score", progress->value)
         .add("arrived", bracket.arrived)
         .add("of", bracket.members.size())
         .add("bracket", number);
     const auto halving = halve_if_due(number);
     if (!halving) return {.action = Action::pause, .why = std::move(why)};
-    why.add("cutoff", yardstick_.value_of(halving->cutoff)).add("kept", halving->kept);
+    why.add("cutoff", objective_reader_.value_of(halving->cutoff)).add("kept", halving->kept);
     const bool has_lost = lost_.contains(trial.id);
     if (has_lost) to_stop_.erase(trial.id);
     return {.action = has_lost ? Action::stop : Action::proceed, .why = std::move(why)};
@@ -156,7 +157,7 @@ class Hyperband : public Scheduler {
   }
 
   std::optional<RungsReport> rungs() const override {
-    RungsReport report{yardstick_.time_attr(), yardstick_.metric(), {}};
+    RungsReport report{objective_reader_.time_attr(), objective_reader_.metric(), {}};
     for (std::size_t s = 0; s < shapes_.size(); ++s) {
       for (std::size_t k = 0; k < shapes_[s].milestones.size(); ++k) {
         RungReport& one = report.rungs.emplace_back();
@@ -164,7 +165,7 @@ class Hyperband : public Scheduler {
         if (knows_tallies_) one.reached = tallies_[s][k].reached;
         if (knows_tallies_) one.went_on = tallies_[s][k].went_on;
         const auto& cutoff = cutoffs_[s][k];
-        if (cutoff && !std::isnan(*cutoff)) one.cutoff = yardstick_.value_of(*cutoff);
+        if (cutoff && !std::isnan(*cutoff)) one.cutoff = objective_reader_.value_of(*cutoff);
         one.waiting = waiting_at(s, k);
       }
     }
@@ -260,12 +261,12 @@ class Hyperband : public Scheduler {
   /// done, a stop rule met, or the last milestone ends it.
   void count_reached(std::int64_t number, const Trial& trial) {
     const Bracket& bracket = brackets_.at(number);
-    const auto standing = yardstick_.of(trial);
-    if (!standing) return;
+    const auto progress = objective_reader_.of(trial);
+    if (!progress) return;
     const auto& milestones = shape(number).milestones;
     const bool is_counted = bracket.members.at(trial.id).has_arrived;
     const std::size_t next = static_cast<std::size_t>(bracket.rung) + (is_counted ? 1 : 0);
-    for (std::size_t k = next; k < milestones.size() && milestones[k] <= standing->time; ++k) {
+    for (std::size_t k = next; k < milestones.size() && milestones[k] <= progress->time; ++k) {
       const bool is_same = k > 0 && milestones[k] == milestones[k - 1];  // those are one
       if (k == next || !is_same) ++tallies_[shape_of(number)][k].reached;
     }
@@ -373,7 +374,7 @@ class Hyperband : public Scheduler {
   }
 
   const HyperbandOptions options_;
-  const Yardstick yardstick_;
+  const ObjectiveReader objective_reader_;
   const std::vector<BracketShape> shapes_;
   std::vector<std::vector<RungTally>> tallies_;              ///< by shape and milestone
   std::vector<std::vector<std::optional<double>>> cutoffs_;  ///< of the last halving there

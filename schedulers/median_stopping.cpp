@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedulers/copies.h"
+#include "schedulers/copy_on_write.h"
 #include "schedulers/progress.h"
 #include "schedulers/schedulers.h"
 #include "tuner/base/error.h"
@@ -141,16 +141,16 @@ class MedianStopping : public Scheduler {
  public:
   explicit MedianStopping(MedianStoppingOptions options)
       : options_(std::move(options)),
-        yardstick_(options_.time_attr, options_.objective),
+        objective_reader_(options_.time_attr, options_.objective),
         grid_(options_.time_attr == "training_iteration") {}
 
   void on_trial_add(const Trial& trial) override {
     Course course;
-    if (const auto standing = yardstick_.of(trial)) {
+    if (const auto progress = objective_reader_.of(trial)) {
       // Queued again: what it has done before is in the samples already.
-      course.time = standing->time;
-      course.best = standing->score;
-      course.point = grid_.at_or_before(standing->time);
+      course.time = progress->time;
+      course.best = progress->score;
+      course.point = grid_.at_or_before(progress->time);
     }
     courses_[trial.id] = course;
     set_waiting(courses_[trial.id], true);
@@ -171,33 +171,33 @@ class MedianStopping : public Scheduler {
     Course* const found = courses_.find(trial.id);
     if (found == nullptr) return;
     Course& course = *found;
-    const auto standing = yardstick_.of(trial);
+    const auto progress = objective_reader_.of(trial);
     const bool counts = trial.state == TrialState::terminated && !course.is_let_go;
-    if (counts && standing && standing->time > course.time) take_in(course, *standing);
+    if (counts && progress && progress->time > course.time) add(course, *progress);
     set_waiting(course, false);
     courses_.erase(trial.id);
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
-    const auto standing = yardstick_.of(result);
+    const auto progress = objective_reader_.of(result);
     Course* const found = courses_.find(trial.id);
-    if (!standing || found == nullptr) return {};
+    if (!progress || found == nullptr) return {};
     Course& course = *found;
     // What is repeated after a restore has been counted.
-    if (course.is_let_go || standing->time <= course.time) return {};
-    const auto others = take_in(course, *standing);
+    if (course.is_let_go || progress->time <= course.time) return {};
+    const auto others = add(course, *progress);
     if (!others) return {};
     if (others->count < options_.min_samples_required) {
-      const bool pauses = waiting_ > 0 && standing->time - course.paused > options_.min_time_slice;
+      const bool pauses = waiting_ > 0 && progress->time - course.paused > options_.min_time_slice;
       if (!pauses) return {};
-      course.paused = standing->time;
+      course.paused = progress->time;
       return {Action::pause};
     }
     // Where the median is that of trials without a number, nobody is worse.
     const double best = std::isnan(course.best) ? -infinity : course.best;
-    Why why;
-    why.add("best", yardstick_.value_of(best))
-        .add("median", yardstick_.value_of(others->median))
+    Rationale why;
+    why.add("best", objective_reader_.value_of(best))
+        .add("median", objective_reader_.value_of(others->median))
         .add("of", others->count);
     if (reaches(best, others->median, std::abs(others->median))) return {.why = std::move(why)};
     if (!options_.hard_stop) course.is_let_go = true;
@@ -222,7 +222,7 @@ class MedianStopping : public Scheduler {
 
   void load(const Json& state) override {
     load_state("the scheduler median_stopping", [&] {
-      std::map<double, Shared<Sample>> samples;
+      std::map<double, CopyOnWrite<Sample>> samples;
       for (const Json& saved : state.at("samples")) {
         samples[saved.at(0).get<double>()].change() = Sample::loaded(saved.at(1));
       }
@@ -261,9 +261,9 @@ class MedianStopping : public Scheduler {
 
   /// Takes in a result that is later than those before, and enters the trial's average at the
   /// points of the grid that it has passed. The others at the last of them, if it is a new one.
-  std::optional<Others> take_in(Course& course, const Standing& standing) {
-    const double time = course.time = standing.time;
-    if (better(Mode::max, standing.score, course.best)) course.best = standing.score;
+  std::optional<Others> add(Course& course, const TrialProgress& progress) {
+    const double time = course.time = progress.time;
+    if (better(Mode::max, progress.score, course.best)) course.best = progress.score;
     const double here = grid_.at_or_before(time);
     if (time < options_.grace_period || here <= 0) return std::nullopt;
     std::optional<Others> others;
@@ -281,8 +281,8 @@ class MedianStopping : public Scheduler {
       }
     }
     ++course.results;
-    if (!std::isnan(standing.score)) {
-      course.sum.add(standing.score);
+    if (!std::isnan(progress.score)) {
+      course.sum.add(progress.score);
       ++course.numbers;
     }
     if (here == time && here > course.point) samples_[here].change().add(course.mean());
@@ -291,9 +291,10 @@ class MedianStopping : public Scheduler {
   }
 
   const MedianStoppingOptions options_;
-  const Yardstick yardstick_;
+  const ObjectiveReader objective_reader_;
   const TimeGrid grid_;
-  std::map<double, Shared<Sample>> samples_;  ///< by point of the grid; each trial is there once
+  std::map<double, CopyOnWrite<Sample>>
+      samples_;  ///< by point of the grid; each trial is there once
   TrialTable<Course> courses_;
   std::int64_t waiting_ = 0;
 };

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedulers/copies.h"
+#include "schedulers/copy_on_write.h"
 #include "schedulers/population.h"
 #include "tuner/math/gaussian_process.h"
 #include "tuner/math/minimize.h"
@@ -81,14 +81,14 @@ class Bandit : public Explorer {
     for (const Mutation& bound : bounds_) scales_.emplace_back(std::get<Domain>(bound.values));
   }
 
-  void on_score(TrialId id, const Standing& standing, const std::string& config) override {
-    latest_ = std::max(latest_, standing.time);
+  void on_score(TrialId id, const TrialProgress& reached, const std::string& config) override {
+    latest_ = std::max(latest_, reached.time);
     Values values = values_of(Json::parse(config));
     const bool is_new = !marks_.contains(id);
     Mark& mark = marks_[id];
-    if (!is_new && mark.values == values) learn(mark, standing);
-    mark.time = standing.time;
-    mark.score = standing.score;
+    if (!is_new && mark.values == values) learn(mark, reached);
+    mark.time = reached.time;
+    mark.score = reached.score;
     mark.values = std::move(values);
   }
 
@@ -167,12 +167,12 @@ class Bandit : public Explorer {
   }
 
  private:
-  void learn(Mark& mark, const Standing& standing) {
-    const double progress = (standing.score - mark.score) / (standing.time - mark.time);
-    const bool is_later = std::isfinite(standing.time) && standing.time > mark.time;
+  void learn(Mark& mark, const TrialProgress& reached) {
+    const double progress = (reached.score - mark.score) / (reached.time - mark.time);
+    const bool is_later = std::isfinite(reached.time) && reached.time > mark.time;
     if (!is_later || !std::isfinite(progress)) return;
-    mark.last_stretch = {standing.time, mark.score};
-    stretches_.push_back({standing.time, mark.score, mark.values, progress});
+    mark.last_stretch = {reached.time, mark.score};
+    stretches_.push_back({reached.time, mark.score, mark.values, progress});
     if (stretches_.size() > most_stretches) stretches_.pop_front();
     is_fitted_ = false;
   }

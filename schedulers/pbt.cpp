@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedulers/copies.h"
+#include "schedulers/copy_on_write.h"
 #include "schedulers/mutations.h"
 #include "schedulers/population.h"
 #include "schedulers/progress.h"
@@ -68,7 +68,7 @@ class Population : public Scheduler {
   Population(PopulationOptions options, std::unique_ptr<Explorer> explorer)
       : options_(std::move(options)),
         explorer_(std::move(explorer)),
-        yardstick_(options_.time_attr, options_.objective),
+        objective_reader_(options_.time_attr, options_.objective),
         random_(options_.seed),
         next_sync_(std::max(options_.perturbation_interval, options_.burn_in_period)) {}
 
@@ -77,9 +77,9 @@ class Population : public Scheduler {
     Member& member = members_[trial.id];
     member.config = trial.config.text();
     behind_ += is_held(member) ? 0 : 1;
-    if (const auto standing = yardstick_.of(trial)) {
-      member.perturbed = standing->time;
-      set_trained(member, standing->time);
+    if (const auto progress = objective_reader_.of(trial)) {
+      member.perturbed = progress->time;
+      set_trained(member, progress->time);
     }
     wait(trial.id, member);
   }
@@ -112,10 +112,10 @@ class Population : public Scheduler {
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
-    const auto standing = yardstick_.of(result);
-    if (!standing) return {};
-    return options_.synch ? on_synchronous(trial.id, *standing)
-                          : on_asynchronous(trial.id, *standing);
+    const auto progress = objective_reader_.of(result);
+    if (!progress) return {};
+    return options_.synch ? on_synchronous(trial.id, *progress)
+                          : on_asynchronous(trial.id, *progress);
   }
 
   std::optional<Order> order() const override {
@@ -230,17 +230,17 @@ class Population : public Scheduler {
   }
 
  private:
-  Decision on_asynchronous(TrialId id, const Standing& standing) {
+  Decision on_asynchronous(TrialId id, const TrialProgress& progress) {
     Member& member = members_.at(id);
-    const bool is_early = standing.time < options_.burn_in_period ||
-                          standing.time - member.perturbed < options_.perturbation_interval;
+    const bool is_early = progress.time < options_.burn_in_period ||
+                          progress.time - member.perturbed < options_.perturbation_interval;
     if (is_early) return {};
-    take_in(id, member, standing);
-    explorer_->on_score(id, standing, member.config);
-    member.perturbed = standing.time;
+    update(id, member, progress);
+    explorer_->on_score(id, progress, member.config);
+    member.perturbed = progress.time;
     const std::size_t size = quantile_size();
     const std::size_t rank = scores_.rank({*member.score, id});
-    Decision decision{.why = why_of(standing)};
+    Decision decision{.why = why_of(progress)};
     decision.why.add("place", rank + 1).add("of", scores_.size()).add("quantile", size);
     if (rank + size >= scores_.size()) {
       decision.exploit = exploit_best(id, size);
@@ -255,20 +255,20 @@ class Population : public Scheduler {
     return decision;
   }
 
-  Decision on_synchronous(TrialId id, const Standing& standing) {
+  Decision on_synchronous(TrialId id, const TrialProgress& progress) {
     Member& member = members_.at(id);
-    take_in(id, member, standing);
-    if (standing.time < next_sync_) return {};
-    explorer_->on_score(id, standing, member.config);
-    Why why = why_of(standing);
+    update(id, member, progress);
+    if (progress.time < next_sync_) return {};
+    explorer_->on_score(id, progress, member.config);
+    Rationale why = why_of(progress);
     why.add("sync", next_sync_);
     sync_if_all_are_there();
     return {.action = Action::pause, .why = std::move(why)};
   }
 
-  Why why_of(const Standing& standing) const {
-    Why why;
-    why.add("time", standing.time).add("score", standing.value);
+  Rationale why_of(const TrialProgress& progress) const {
+    Rationale why;
+    why.add("time", progress.time).add("score", progress.value);
     return why;
   }
 
@@ -335,10 +335,10 @@ class Population : public Scheduler {
     return std::min(wanted, n / 2);
   }
 
-  void take_in(TrialId id, Member& member, const Standing& standing) {
-    set_trained(member, standing.time);
+  void update(TrialId id, Member& member, const TrialProgress& progress) {
+    set_trained(member, progress.time);
     forget_score(id, member);
-    set_score(id, member, standing.score);
+    set_score(id, member, progress.score);
   }
 
   void set_score(TrialId id, Member& member, double score) {
@@ -394,7 +394,7 @@ class Population : public Scheduler {
 
   const PopulationOptions options_;
   CopiedPtr<Explorer> explorer_;
-  const Yardstick yardstick_;
+  const ObjectiveReader objective_reader_;
   Random random_;
   std::int64_t created_ = 0;
   std::int64_t population_ = options_.population;  ///< fewer where it turned out that no more come

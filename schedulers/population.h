@@ -15,7 +15,7 @@ class Explorer {
   virtual ~Explorer() = default;
 
   /// The trial has come to the end of an interval with `config` (JSON text).
-  virtual void on_score(TrialId, const Standing&, const std::string& config) { (void)config; }
+  virtual void on_score(TrialId, const TrialProgress&, const std::string& config) { (void)config; }
   /// `clone` goes on as a copy of `donor` with `config` (JSON text).
   virtual void on_clone(TrialId clone, TrialId donor, const std::string& config) {
     (void)clone, (void)donor, (void)config;

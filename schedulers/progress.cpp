@@ -12,22 +12,22 @@ bool reaches(double score, double cutoff, double magnitude) {
   return std::isfinite(magnitude) && cutoff - score <= rounding * magnitude;
 }
 
-Yardstick::Yardstick(std::string time_attr, Objective objective)
+ObjectiveReader::ObjectiveReader(std::string time_attr, Objective objective)
     : time_attr_(std::move(time_attr)), objective_(std::move(objective)) {}
 
-std::optional<Standing> Yardstick::of(const Result& result) const {
+std::optional<TrialProgress> ObjectiveReader::of(const Result& result) const {
   return make(result.find(time_attr_), result.find(objective_.metric));
 }
 
-std::optional<Standing> Yardstick::of(const Trial& trial) const {
+std::optional<TrialProgress> ObjectiveReader::of(const Trial& trial) const {
   return make(trial.last_value(time_attr_), trial.last_value(objective_.metric));
 }
 
-std::optional<Standing> Yardstick::make(std::optional<double> time,
-                                        std::optional<double> value) const {
+std::optional<TrialProgress> ObjectiveReader::make(std::optional<double> time,
+                                                   std::optional<double> value) const {
   if (!time || std::isnan(*time)) return std::nullopt;
-  return Standing{*time, score_of(objective_.mode, value),
-                  value.value_or(std::numeric_limits<double>::quiet_NaN())};
+  return TrialProgress{*time, score_of(objective_.mode, value),
+                       value.value_or(std::numeric_limits<double>::quiet_NaN())};
 }
 
 }  // namespace tune

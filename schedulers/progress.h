@@ -11,7 +11,7 @@
 namespace tune {
 
 /// Where a trial stands after a result.
-struct Standing {
+struct TrialProgress {
   double time = 0;   ///< in units of the time attribute; never NaN
   double score = 0;  ///< larger is better, whatever the mode; NaN, worse than all: no finite number
   double value = 0;  ///< of the metric itself, to be shown; NaN, too, if it is missing
@@ -22,15 +22,15 @@ struct Standing {
 bool reaches(double score, double cutoff, double magnitude);
 
 /// Reads standings.
-class Yardstick {
+class ObjectiveReader {
  public:
   /// `time_attr`: "training_iteration", "time_total_s", "timesteps_total", or any metric.
-  Yardstick(std::string time_attr, Objective objective);
+  ObjectiveReader(std::string time_attr, Objective objective);
 
   /// Nothing if the result lacks the time attribute, or it is NaN. A metric that is missing is NaN.
-  std::optional<Standing> of(const Result& result) const;
+  std::optional<TrialProgress> of(const Result& result) const;
   /// After the trial's last result; nothing, too, if it has none.
-  std::optional<Standing> of(const Trial& trial) const;
+  std::optional<TrialProgress> of(const Trial& trial) const;
 
   /// What a score is of the metric itself.
   const std::string& time_attr() const { return time_attr_; }
@@ -38,7 +38,7 @@ class Yardstick {
   double value_of(double score) const { return objective_.mode == Mode::max ? score : -score; }
 
  private:
-  std::optional<Standing> make(std::optional<double> time, std::optional<double> value) const;
+  std::optional<TrialProgress> make(std::optional<double> time, std::optional<double> value) const;
 
   std::string time_attr_;
   Objective objective_;

@@ -23,14 +23,14 @@ std::unique_ptr<Searcher> variants_from(const Json& json, const PolicyContext& c
   options.constraints = context.constraints;
   options.constant_grid_search = reader.get("constant_grid_search", options.constant_grid_search);
   options.skip_duplicates = reader.get("skip_duplicates", options.skip_duplicates);
-  const Turns turns = read_turns(reader);
-  options.pace = turns.pace;
+  const Batching batching = read_batching(reader);
+  options.limits = batching.limits;
   reader.finish();
   if (options.constant_grid_search && options.skip_duplicates) {
     throw OptionError("/skip_duplicates",
                       "skip_duplicates draws again what constant_grid_search keeps: choose one");
   }
-  return make_repeat(make_variants(context.space, std::move(options)), turns);
+  return make_repeat(make_variants(context.space, std::move(options)), batching);
 }
 
 std::unique_ptr<Searcher> grid_from(const Json& json, const PolicyContext& context) {
@@ -78,14 +78,14 @@ std::unique_ptr<Searcher> tpe_from(const Json& json, const PolicyContext& contex
   reader.require(rules.gamma > 0 && rules.gamma < 1, "gamma", "above 0 and below 1");
   reader.require(!rules.gamma_cap || *rules.gamma_cap >= 1, "gamma_cap", "at least 1");
   reader.require(parzen.prior_weight > 0, "prior_weight", "above 0");
-  FrontOptions front = read_front(reader, context);
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
   if (rules.group && !rules.multivariate.value_or(true)) {
     throw OptionError("/group", "'group' needs 'multivariate': a group is modelled together");
   }
   require_objective(context, "tpe");
-  return make_front(context.space, make_tpe(context.space, context.objectives.size(), options),
-                    std::move(front));
+  return make_suggestion_filter(
+      context.space, make_tpe(context.space, context.objectives.size(), options), std::move(front));
 }
 
 std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context) {
@@ -104,10 +104,10 @@ std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context
   reader.require(rules.n_local_searches >= 1, "n_local_searches", "at least 1");
   reader.require(rules.max_observations >= 10 && rules.max_observations <= 5000, "max_observations",
                  "from 10 to 5000");
-  FrontOptions front = read_front(reader, context);
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
   require_one_objective(context, "gp");
-  return make_front(context.space, make_gp(context.space, options), std::move(front));
+  return make_suggestion_filter(context.space, make_gp(context.space, options), std::move(front));
 }
 
 /// Of the scheduler that stops trials at budgets, so that both mean the same ones.
@@ -145,17 +145,18 @@ std::unique_ptr<Searcher> bohb_from(const Json& json, const PolicyContext& conte
                  "from 1 to 10000");
   reader.require(rules.bandwidth_factor > 0, "bandwidth_factor", "above 0");
   reader.require(rules.min_bandwidth > 0, "min_bandwidth", "above 0");
-  FrontOptions front = read_front(reader, context);
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
   require_one_objective(context, "bohb");
-  return make_front(context.space, make_bohb(context.space, options), std::move(front));
+  return make_suggestion_filter(context.space, make_bohb(context.space, options), std::move(front));
 }
 
 std::unique_ptr<Searcher> sobol_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
-  FrontOptions front = read_front(reader, context);
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
-  return make_front(context.space, make_sobol(context.space, context.seed), std::move(front));
+  return make_suggestion_filter(context.space, make_sobol(context.space, context.seed),
+                                std::move(front));
 }
 
 std::unique_ptr<Searcher> latin_hypercube_from(const Json& json, const PolicyContext& context) {
@@ -164,12 +165,12 @@ std::unique_ptr<Searcher> latin_hypercube_from(const Json& json, const PolicyCon
   const auto given = reader.get_optional<std::int64_t>("block_size");
   reader.require(given.value_or(1) >= 1 && given.value_or(1) <= most, "block_size",
                  "from 1 to 10000");
-  FrontOptions front = read_front(reader, context);
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
   const std::int64_t samples = front.num_samples - std::ssize(front.points_to_evaluate);
   const std::int64_t otherwise = std::clamp<std::int64_t>(samples, 1, most);
   const std::int64_t size = given.value_or(front.num_samples < 0 ? endless : otherwise);
-  return make_front(
+  return make_suggestion_filter(
       context.space,
       make_latin_hypercube(context.space, static_cast<std::uint64_t>(size), context.seed),
       std::move(front));
@@ -192,7 +193,7 @@ std::unique_ptr<Searcher> cma_es_from(const Json& json, const PolicyContext& con
   const auto independent = reader.get<std::string>("independent", "random");
   reader.require(independent == "random" || independent == "tpe", "independent", "random or tpe");
   options.independent_tpe = independent == "tpe";
-  FrontOptions front = read_front(reader, context);
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
   require_one_objective(context, "cma_es");
   const auto dimensions = static_cast<double>(cma_es_dimensions(context.space));
@@ -203,9 +204,10 @@ std::unique_ptr<Searcher> cma_es_from(const Json& json, const PolicyContext& con
   }
   const auto usual = 4 + static_cast<std::int64_t>(3 * std::log(dimensions));
   const std::int64_t at_once = std::max(context.max_concurrent_trials.value_or(1),
-                                        front.turns.pace.max_concurrent.value_or(1));
+                                        front.batching.limits.max_concurrent.value_or(1));
   options.population = population.value_or(std::clamp<std::int64_t>(at_once, usual, 10'000));
-  return make_front(context.space, make_cma_es(context.space, options), std::move(front));
+  return make_suggestion_filter(context.space, make_cma_es(context.space, options),
+                                std::move(front));
 }
 
 std::unique_ptr<Searcher> stages_from(const Json& json, const PolicyContext& context) {
@@ -213,7 +215,7 @@ std::unique_ptr<Searcher> stages_from(const Json& json, const PolicyContext& con
   OptionReader reader(json);
   const auto switch_after = reader.get("switch_after", usual);
   reader.require(switch_after >= 1, "switch_after", "at least 1");
-  FrontOptions front = read_front(reader, context);
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
   require_one_objective(context, "stages");
   GpOptions gp;
@@ -223,7 +225,7 @@ std::unique_ptr<Searcher> stages_from(const Json& json, const PolicyContext& con
   tpe.seed = context.seed + 1;  // two generators with one seed would draw the same numbers
   auto stages =
       make_stages(make_gp(context.space, gp), switch_after, make_tpe(context.space, 1, tpe));
-  return make_front(context.space, std::move(stages), std::move(front));
+  return make_suggestion_filter(context.space, std::move(stages), std::move(front));
 }
 
 std::unique_ptr<Searcher> nsga2_from(const Json& json, const PolicyContext& context) {
@@ -242,11 +244,12 @@ std::unique_ptr<Searcher> nsga2_from(const Json& json, const PolicyContext& cont
   require_share(options.crossover_prob, "crossover_prob");
   require_share(options.swapping_prob, "swapping_prob");
   require_share(options.mutation_prob.value_or(0), "mutation_prob");
-  FrontOptions front = read_front(reader, context);
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
   require_objective(context, "nsga2");
-  return make_front(context.space, make_nsga2(context.space, context.objectives.size(), options),
-                    std::move(front));
+  return make_suggestion_filter(context.space,
+                                make_nsga2(context.space, context.objectives.size(), options),
+                                std::move(front));
 }
 
 }  // namespace

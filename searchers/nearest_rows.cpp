@@ -50,7 +50,7 @@ class NearestRows : public Searcher {
   }
   std::optional<std::uint64_t> total() const override { return taken_.size(); }
   bool may_take_long() const override { return inner_->may_take_long(); }
-  Pace pace() const override { return inner_->pace(); }
+  SuggestionLimits limits() const override { return inner_->limits(); }
 
   Json save() const override { return {{"inner", inner_->save()}, {"free", is_free_}}; }
   void load(const Json& state) override {

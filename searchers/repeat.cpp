@@ -34,11 +34,11 @@ bool is_clearly_positive(const std::vector<double>& differences) {
 
 class Repeat : public Searcher {
  public:
-  Repeat(std::unique_ptr<Searcher> searcher, const Turns& turns)
+  Repeat(std::unique_ptr<Searcher> searcher, const Batching& batching)
       : searcher_(std::move(searcher)),
-        repeat_(turns.repeat),
-        at_least_(turns.repeat_at_least),
-        key_(turns.repeat_key) {}
+        repeat_(batching.repeat),
+        at_least_(batching.repeat_at_least),
+        key_(batching.repeat_key) {}
 
   Answer suggest(TrialId id) override {
     if (given_ < at_least_) return first_try(id);
@@ -83,7 +83,7 @@ class Repeat : public Searcher {
     return configs ? std::optional(*configs * static_cast<std::uint64_t>(repeat_)) : std::nullopt;
   }
   bool may_take_long() const override { return searcher_->may_take_long(); }
-  Pace pace() const override { return searcher_->pace(); }
+  SuggestionLimits limits() const override { return searcher_->limits(); }
 
   Json save() const override {
     Json groups = Json::array();
@@ -279,9 +279,10 @@ class Repeat : public Searcher {
 
 }  // namespace
 
-std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher, const Turns& turns) {
-  if (turns.repeat == 1) return searcher;
-  return std::make_unique<Repeat>(std::move(searcher), turns);
+std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher,
+                                      const Batching& batching) {
+  if (batching.repeat == 1) return searcher;
+  return std::make_unique<Repeat>(std::move(searcher), batching);
 }
 
 }  // namespace tune

@@ -28,7 +28,7 @@ struct VariantOptions {
   /// Those about configs alone are respected: draw again, and after 1000 draws in vain leave the
   /// grid point out.
   std::vector<Constraint> constraints = {};
-  Pace pace = {};
+  SuggestionLimits limits = {};
   std::uint64_t seed = 0;
 };
 

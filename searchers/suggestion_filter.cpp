@@ -30,9 +30,10 @@ TrialId known_trial(std::size_t i) {
   return TrialId{std::numeric_limits<std::uint32_t>::max() - static_cast<std::uint32_t>(i)};
 }
 
-class Front : public Searcher {
+class SuggestionFilter : public Searcher {
  public:
-  Front(const SearchSpace& space, std::unique_ptr<Searcher> searcher, FrontOptions options)
+  SuggestionFilter(const SearchSpace& space, std::unique_ptr<Searcher> searcher,
+                   SuggestionFilterOptions options)
       : space_(space),
         options_(std::move(options)),
         searcher_(std::move(searcher)),
@@ -81,7 +82,7 @@ class Front : public Searcher {
     return size_ && !may_repeat() ? std::min(samples, *size_) : samples;
   }
   bool may_take_long() const override { return searcher_->may_take_long(); }
-  Pace pace() const override { return options_.turns.pace; }
+  SuggestionLimits limits() const override { return options_.batching.limits; }
 
   Json save() const override {
     return {{"searcher", searcher_->save()},
@@ -218,7 +219,7 @@ class Front : public Searcher {
   }
 
   const SearchSpace space_;
-  const FrontOptions options_;
+  const SuggestionFilterOptions options_;
   std::optional<std::uint64_t> size_;  ///< of a discrete space, where new configs come first
   bool is_counted_ = false;            ///< `size_`: how many can be tried
   std::unique_ptr<Searcher> searcher_;
@@ -276,8 +277,8 @@ std::vector<double> constraints_at(const Json& values, const std::string& pointe
 }
 
 /// Takes what `evaluated_rewards` has scores for out of `points`.
-void read_evaluated(OptionReader& reader, const PolicyContext& context, FrontOptions& options,
-                    std::vector<Json>& points) {
+void read_evaluated(OptionReader& reader, const PolicyContext& context,
+                    SuggestionFilterOptions& options, std::vector<Json>& points) {
   const std::string name = "evaluated_rewards", values_name = "evaluated_constraints";
   const Json rewards = reader.get(name, Json::array());
   reader.require(rewards.is_array(), name, "a list of numbers");
@@ -370,33 +371,34 @@ void require_room(const std::vector<Json>& points, const PolicyContext& context)
                                                std::to_string(context.num_samples));
 }
 
-Turns read_turns(OptionReader& reader) {
-  Turns turns;
-  turns.repeat = reader.get("repeat", turns.repeat);
-  reader.require(turns.repeat >= 1, "repeat", "at least 1");
-  turns.repeat_at_least = reader.get("repeat_at_least", turns.repeat);
-  const bool is_race = turns.repeat_at_least != turns.repeat;
-  reader.require(!is_race || (turns.repeat_at_least >= 2 && turns.repeat_at_least < turns.repeat),
-                 "repeat_at_least", "from 2 to repeat");
-  turns.repeat_key = reader.get("repeat_key", turns.repeat_key);
-  turns.pace.ahead = reader.get("suggest_ahead", turns.pace.ahead);
-  reader.require(turns.pace.ahead >= 0, "suggest_ahead", "at least 0");
-  turns.pace.max_concurrent = reader.get_optional<std::int64_t>("max_concurrent");
-  reader.require(turns.pace.max_concurrent.value_or(1) >= 1, "max_concurrent", "at least 1");
-  turns.pace.batch = reader.get("batch", turns.pace.batch);
-  reader.require(!turns.pace.batch || turns.pace.max_concurrent, "batch",
+Batching read_batching(OptionReader& reader) {
+  Batching batching;
+  batching.repeat = reader.get("repeat", batching.repeat);
+  reader.require(batching.repeat >= 1, "repeat", "at least 1");
+  batching.repeat_at_least = reader.get("repeat_at_least", batching.repeat);
+  const bool is_race = batching.repeat_at_least != batching.repeat;
+  reader.require(
+      !is_race || (batching.repeat_at_least >= 2 && batching.repeat_at_least < batching.repeat),
+      "repeat_at_least", "from 2 to repeat");
+  batching.repeat_key = reader.get("repeat_key", batching.repeat_key);
+  batching.limits.ahead = reader.get("suggest_ahead", batching.limits.ahead);
+  reader.require(batching.limits.ahead >= 0, "suggest_ahead", "at least 0");
+  batching.limits.max_concurrent = reader.get_optional<std::int64_t>("max_concurrent");
+  reader.require(batching.limits.max_concurrent.value_or(1) >= 1, "max_concurrent", "at least 1");
+  batching.limits.batch = reader.get("batch", batching.limits.batch);
+  reader.require(!batching.limits.batch || batching.limits.max_concurrent, "batch",
                  "given together with max_concurrent, the size of a batch");
-  return turns;
+  return batching;
 }
 
-FrontOptions read_front(OptionReader& reader, const PolicyContext& context) {
+SuggestionFilterOptions read_suggestion_filter(OptionReader& reader, const PolicyContext& context) {
   if (context.space.has_grid()) {
     throw OptionError(
         "",
         "this searcher chooses for itself what to try, and has no use for a "
         "'grid_search' in the param space: write 'choice', or use 'random' or 'grid'");
   }
-  FrontOptions options;
+  SuggestionFilterOptions options;
   options.num_samples = context.num_samples;
   // Two generators with one seed would draw the same numbers.
   options.seed = context.seed ^ 0x5851f42d4c957f2du;
@@ -408,15 +410,16 @@ FrontOptions read_front(OptionReader& reader, const PolicyContext& context) {
   if (const auto skips = reader.get_optional<bool>("skip_duplicates")) {
     options.duplicates = *skips ? Duplicates::never : Duplicates::always;
   }
-  options.turns = read_turns(reader);
+  options.batching = read_batching(reader);
   return options;
 }
 
-std::unique_ptr<Searcher> make_front(const SearchSpace& space, std::unique_ptr<Searcher> searcher,
-                                     FrontOptions options) {
-  const Turns turns = options.turns;
-  return make_repeat(std::make_unique<Front>(space, std::move(searcher), std::move(options)),
-                     turns);
+std::unique_ptr<Searcher> make_suggestion_filter(const SearchSpace& space,
+                                                 std::unique_ptr<Searcher> searcher,
+                                                 SuggestionFilterOptions options) {
+  const Batching batching = options.batching;
+  return make_repeat(
+      std::make_unique<SuggestionFilter>(space, std::move(searcher), std::move(options)), batching);
 }
 
 }  // namespace tune

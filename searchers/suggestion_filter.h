@@ -16,8 +16,8 @@
 namespace tune {
 
 /// In which turns configs are suggested.
-struct Turns {
-  Pace pace;
+struct Batching {
+  SuggestionLimits limits;
   /// How often each config is tried, each time as a trial of its own, with its number from 0 as
   /// `repeat_key` in the config. The searcher learns the mean of their last scores.
   std::int64_t repeat = 1;
@@ -36,7 +36,7 @@ enum class Duplicates {
   always,  ///< as the searcher likes
 };
 
-struct FrontOptions {
+struct SuggestionFilterOptions {
   /// Configs to suggest, those given included; -1: endlessly many.
   std::int64_t num_samples = -1;
   /// Presets (SearchSpace::check_preset finds nothing wrong) to suggest first; what one leaves open
@@ -52,13 +52,13 @@ struct FrontOptions {
   Duplicates duplicates = Duplicates::when_exhausted;
   /// Nothing is suggested that breaks one of those about configs alone.
   std::vector<Constraint> constraints;
-  Turns turns;
+  Batching batching;
   std::uint64_t seed = 0;
 };
 
 /// The options that all searchers share, out of those of one of them: docs/spec.md, "Searchers".
 /// Throws OptionError.
-FrontOptions read_front(OptionReader& reader, const PolicyContext& context);
+SuggestionFilterOptions read_suggestion_filter(OptionReader& reader, const PolicyContext& context);
 
 /// The option points_to_evaluate. Throws OptionError for what is no preset of the space, and for
 /// whole configs that break a constraint.
@@ -67,14 +67,15 @@ std::vector<Json> read_points(OptionReader& reader, const PolicyContext& context
 void require_room(const std::vector<Json>& points, const PolicyContext& context);
 
 /// `searcher` is never exhausted, and has not been asked yet.
-std::unique_ptr<Searcher> make_front(const SearchSpace& space, std::unique_ptr<Searcher> searcher,
-                                     FrontOptions options);
+std::unique_ptr<Searcher> make_suggestion_filter(const SearchSpace& space,
+                                                 std::unique_ptr<Searcher> searcher,
+                                                 SuggestionFilterOptions options);
 
 /// The options max_concurrent, batch, suggest_ahead, repeat, repeat_at_least and repeat_key. Throws
 /// OptionError.
-Turns read_turns(OptionReader& reader);
+Batching read_batching(OptionReader& reader);
 
-/// `searcher`, each config as often as `turns` says (repeat.cpp).
-std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher, const Turns& turns);
+/// `searcher`, each config as often as `batching` says (repeat.cpp).
+std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher, const Batching& batching);
 
 }  // namespace tune

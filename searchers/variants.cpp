@@ -27,9 +27,9 @@ class Variants : public Searcher {
 
   Answer suggest(TrialId) override {
     if (is_exhausted_) return Exhausted{};
-    Place place = next_;
-    if (auto config = find_next(place)) {
-      next_ = place;
+    Cursor cursor = next_;
+    if (auto config = find_next(cursor)) {
+      next_ = cursor;
       if (options_.skip_duplicates) suggested_.insert(hash_of(*config));
       std::string tag = space_.tag(*config);
       return Suggestion{std::move(*config), std::move(tag)};
@@ -49,7 +49,7 @@ class Variants : public Searcher {
     return add_sizes(total, multiply_sizes(space_.grid_size(), others));
   }
 
-  Pace pace() const override { return options_.pace; }
+  SuggestionLimits limits() const override { return options_.limits; }
 
   Json save() const override {
     return {{"sample", next_.sample},
@@ -60,7 +60,7 @@ class Variants : public Searcher {
 
   void load(const Json& state) override {
     load_state("the searcher random (or grid)", [&] {
-      Place next;
+      Cursor next;
       next.random.load(state.at("random"));
       std::set<std::uint64_t> suggested;
       for (const Json& hash : state.at("suggested")) {
@@ -75,7 +75,7 @@ class Variants : public Searcher {
   }
 
  private:
-  struct Place {
+  struct Cursor {
     Random random{0};  ///< with constant_grid_search as of the start of the sample
     std::int64_t sample = 0;
     std::uint64_t grid_point = 0;  ///< the next one of the sample
@@ -112,20 +112,20 @@ class Variants : public Searcher {
     return multiply_sizes(fit, static_cast<std::uint64_t>(options_.num_samples));
   }
 
-  /// The first config from `place` on, which moves behind it; nothing if there is none.
-  std::optional<Json> find_next(Place& place) const {
+  /// The first config from `cursor` on, which moves behind it; nothing if there is none.
+  std::optional<Json> find_next(Cursor& cursor) const {
     const int most_in_vain = options_.constant_grid_search ? draws_in_vain : 1;
-    const bool is_first = place.sample == 0 && place.grid_point == 0;
-    int in_vain = place.grid_point == 0 ? 0 : -1;  // samples that brought nothing
+    const bool is_first = cursor.sample == 0 && cursor.grid_point == 0;
+    int in_vain = cursor.grid_point == 0 ? 0 : -1;  // samples that brought nothing
     std::optional<std::string> unfit;
-    while (options_.num_samples < 0 || place.sample < options_.num_samples) {
-      Random random = place.random;
-      auto config = draw_new(place, random, unfit);
+    while (options_.num_samples < 0 || cursor.sample < options_.num_samples) {
+      Random random = cursor.random;
+      auto config = draw_new(cursor, random, unfit);
       if (!config && !unfit) return std::nullopt;
-      const bool is_last = place.grid_point + 1 == space_.grid_size(preset(place.sample));
-      if (is_last || !options_.constant_grid_search) place.random = random;
-      place.grid_point = is_last ? 0 : place.grid_point + 1;
-      if (is_last) ++place.sample;
+      const bool is_last = cursor.grid_point + 1 == space_.grid_size(preset(cursor.sample));
+      if (is_last || !options_.constant_grid_search) cursor.random = random;
+      cursor.grid_point = is_last ? 0 : cursor.grid_point + 1;
+      if (is_last) ++cursor.sample;
       if (config) return config;
       if (is_last && ++in_vain == most_in_vain) throw nothing_fits(*unfit);
     }
@@ -134,22 +134,22 @@ class Variants : public Searcher {
   }
 
   Error nothing_fits(const std::string& last_reason) const {
-    const std::string place = space_.has_grid()
-                                  ? "in the grid"
-                                  : "among " + std::to_string(draws_in_vain) + " drawn at random";
-    return user_error(all_unfit(space_, options_.constraints, place, last_reason));
+    const std::string cursor = space_.has_grid()
+                                   ? "in the grid"
+                                   : "among " + std::to_string(draws_in_vain) + " drawn at random";
+    return user_error(all_unfit(space_, options_.constraints, cursor, last_reason));
   }
 
-  /// A config for the grid point of `place`. Nothing if all draws gave one that was suggested
+  /// A config for the grid point of `cursor`. Nothing if all draws gave one that was suggested
   /// before, or that nobody can try: then `unfit` says why.
-  std::optional<Json> draw_new(const Place& place, Random& random,
+  std::optional<Json> draw_new(const Cursor& cursor, Random& random,
                                std::optional<std::string>& unfit) const {
-    const Json& given = preset(place.sample);
+    const Json& given = preset(cursor.sample);
     const bool may_repeat = !options_.skip_duplicates || !given.is_null();
     const bool is_the_same_again = space_.is_deterministic() || options_.constant_grid_search;
     for (int draws = 0; draws < (is_the_same_again ? 1 : draws_in_vain); ++draws) {
-      Json config = options_.constant_grid_search ? draw_constant(place, random)
-                                                  : space_.sample(place.grid_point, random, given);
+      Json config = options_.constant_grid_search ? draw_constant(cursor, random)
+                                                  : space_.sample(cursor.grid_point, random, given);
       unfit = why_unfit(space_, options_.constraints, config);
       if (!unfit && (may_repeat || !suggested_.contains(hash_of(config)))) return config;
     }
@@ -158,17 +158,17 @@ class Variants : public Searcher {
 
   /// Draws all leaves, also those that this grid point has no use for, so that each has the same
   /// value at every grid point of the sample.
-  Json draw_constant(const Place& place, Random& random) const {
+  Json draw_constant(const Cursor& cursor, Random& random) const {
     std::vector<Json> values;
     for (const SpaceLeaf& leaf : space_.leaves()) values.push_back(draw_leaf(leaf.domain, random));
     return space_.assemble(
-        place.grid_point, [&](std::size_t leaf) { return values[leaf]; }, preset(place.sample));
+        cursor.grid_point, [&](std::size_t leaf) { return values[leaf]; }, preset(cursor.sample));
   }
 
   const SearchSpace space_;
   const VariantOptions options_;
   const bool is_constrained_;  ///< in what may be suggested
-  Place next_;
+  Cursor next_;
   std::set<std::uint64_t> suggested_;  ///< hashes of configs, if duplicates are skipped
   bool is_exhausted_ = false;          ///< there was nothing from `next_` on
 };

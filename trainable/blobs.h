@@ -119,18 +119,18 @@ class Writer {
   void finish();
 
  private:
-  struct Place {
+  struct Extent {
     Dtype dtype;
     std::uint64_t next, end;  ///< where in the file
   };
-  Place& place_of(std::string_view name);
+  Extent& extent_of(std::string_view name);
   void require_dtype(std::string_view name, Dtype dtype);
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   [[noreturn]] void fail(const std::string& sentence) const;
 
   std::filesystem::path path_, temporary_;
   int fd_ = -1;
-  std::map<std::string, Place, std::less<>> places_;
+  std::map<std::string, Extent, std::less<>> extents_;
 };
 
 /// A tensor in a file, or in one of several that are read as one. The text that it points to

@@ -27,8 +27,8 @@ Writer::Writer(const std::filesystem::path& path, std::vector<Declared> tensors,
   const std::uint64_t data = length_bytes + layout.text.size();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::uint64_t begin = data + layout.begin[i];
-    const Place place{tensors[i].dtype, begin, begin + layout.bytes[i]};
-    if (!places_.emplace(std::move(tensors[i].name), place).second) {
+    const Extent place{tensors[i].dtype, begin, begin + layout.bytes[i]};
+    if (!extents_.emplace(std::move(tensors[i].name), place).second) {
       fail("cannot be written: two of its tensors have one name");
     }
   }
@@ -63,7 +63,7 @@ Writer::~Writer() {
 }
 
 void Writer::write(std::string_view name, std::span<const std::byte> bytes) {
-  Place& place = place_of(name);
+  Extent& place = extent_of(name);
   if (bytes.size() > place.end - place.next) {
     fail("takes " + std::to_string(place.end - place.next) + " more bytes of " + in_quotes(name) +
          ", got " + std::to_string(bytes.size()));
@@ -74,7 +74,7 @@ void Writer::write(std::string_view name, std::span<const std::byte> bytes) {
 
 void Writer::finish() {
   if (fd_ < 0) fail("is finished already");
-  for (const auto& [name, place] : places_) {
+  for (const auto& [name, place] : extents_) {
     if (place.next != place.end) {
       fail("lacks the last " + std::to_string(place.end - place.next) + " bytes of " +
            in_quotes(name));
@@ -88,15 +88,15 @@ void Writer::finish() {
   fail("cannot be written: " + std::generic_category().message(error));
 }
 
-Writer::Place& Writer::place_of(std::string_view name) {
+Writer::Extent& Writer::extent_of(std::string_view name) {
   if (fd_ < 0) fail("is finished already");
-  const auto place = places_.find(name);
-  if (place == places_.end()) fail("was not said to have a tensor " + in_quotes(name));
+  const auto place = extents_.find(name);
+  if (place == extents_.end()) fail("was not said to have a tensor " + in_quotes(name));
   return place->second;
 }
 
 void Writer::require_dtype(std::string_view name, Dtype dtype) {
-  const Dtype declared = place_of(name).dtype;
+  const Dtype declared = extent_of(name).dtype;
   if (declared == dtype) return;
   fail("was said to have " + in_quotes(name) + " as " + std::string(to_string(declared)) +
        ", not as " + std::string(to_string(dtype)));

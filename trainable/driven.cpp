@@ -1,4 +1,4 @@
-// The conversation with the driver, for a class and for a function.
+// The worker group with the driver, for a class and for a function.
 // Knows no option of the command line.
 #include "trainable/driven.h"
 
@@ -222,7 +222,7 @@ void reset(Connection& connection, TrainableRunner& runner, const protocol::Star
 }
 
 /// Does what the driver says until an End.
-[[noreturn]] void obey(Connection& connection, TrainableRunner& runner) {
+[[noreturn]] void serve(Connection& connection, TrainableRunner& runner) {
   for (;;) {
     const auto command = connection.receive();
     if (const auto* next = std::get_if<protocol::Step>(&command)) {
@@ -244,7 +244,7 @@ int drive_class(Connection& connection, const TrainableFactory& factory) {
     try {
       connection.send(class_hello());
       runner.begin(connection.receive_start());
-      obey(connection, runner);
+      serve(connection, runner);
     } catch (const End& end) {
       runner.cleanup();
       return end_with(end);
@@ -403,8 +403,8 @@ int drive_function(Connection& connection, const TrainFunction& function) {
   }
 }
 
-template <class Drive>
-int with_connection(const Drive& drive_over) {
+template <class RunParts>
+int with_connection(const RunParts& drive_over) {
   std::optional<Connection> connection;
   try {
     connection.emplace();

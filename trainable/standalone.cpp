@@ -145,7 +145,7 @@ class StandaloneSession : public Session {
     }
     tell(std::move(metrics));
     if (checkpoint_dir) keep(*checkpoint_dir);
-    go_on();
+    restore();
   }
 
   void report(Json metrics, const SaveFunction& save) override {
@@ -156,7 +156,7 @@ class StandaloneSession : public Session {
       save(directory);
       keep(directory);
     }
-    go_on();
+    restore();
   }
 
   const std::optional<fs::path>& checkpoint() const override { return checkpoint_; }
@@ -193,7 +193,7 @@ class StandaloneSession : public Session {
     reported_ = fs::absolute(checkpoint_dir);
   }
 
-  void go_on() {
+  void restore() {
     if (over_) throw StopTraining{};
     went_on_ = std::chrono::steady_clock::now();
   }

@@ -20,7 +20,7 @@ void Trainable::load_checkpoint(const std::filesystem::path&) {
 }
 
 bool launched_by_driver() {
-  // Kept, since the variable is taken away when the conversation begins.
+  // Kept, since the variable is taken away when the worker group begins.
   static const bool launched = std::getenv(protocol::env_socket_fd) != nullptr;
   return launched;
 }

@@ -195,7 +195,7 @@ struct AskSession::State {
   LeaseWatch watch;
   std::optional<ExperimentStore> store;
   Workers workers{Workers::Threads::none, nullptr};
-  std::optional<Ledger> ledger;
+  std::optional<EventCommitter> committer;
   Seconds busy_s = 0;  ///< reading and thinking, which the next process would have to do again
 };
 
@@ -205,10 +205,10 @@ AskSession::AskSession(FileSystem& files, const std::filesystem::path& directory
     : state_(std::make_unique<State>(files, directory, options)) {
   State& state = *state_;
   state.wait_for_it(catalogue, spec);
-  state.ledger.emplace(state.experiment, state.policies, *state.store, state.workers, *state.clock,
-                       std::move(state.changes));
+  state.committer.emplace(state.experiment, state.policies, *state.store, state.workers,
+                          *state.clock, std::move(state.changes));
   if (state.experiment.sessions() == 0) {
-    begin_session(*state.ledger, this_process(state.clock->now()), version());
+    begin_session(*state.committer, this_process(state.clock->now()), version());
   }
 }
 
@@ -222,15 +222,15 @@ AskSession::Answered AskSession::suggest() {
   while (!(answer = state.policies.searcher.answer(next))) {
     const auto asked = state.policies.searcher.to_ask(next, true);
     ensure(asked.has_value(), "a searcher without an answer can be asked for one");
-    state.ledger->commit(SuggestionAsked{*asked});
+    state.committer->commit(SuggestionAsked{*asked});
   }
   state.busy_s += state.clock->steady() - started;
   if (std::holds_alternative<NothingNow>(*answer)) return NothingNow{};
   if (std::holds_alternative<Exhausted>(*answer)) return Exhausted{};
   auto& suggestion = std::get<Suggestion>(*answer);
   const std::string config = config_of(next, suggestion.config);
-  state.ledger->commit(TrialAdded{next, config, std::move(suggestion.tag), ""});
-  state.ledger->commit(AttemptStarted{next, 1, 0, {}});
+  state.committer->commit(TrialAdded{next, config, std::move(suggestion.tag), ""});
+  state.committer->commit(AttemptStarted{next, 1, 0, {}});
   return Suggested{next, config};
 }
 
@@ -240,33 +240,33 @@ void AskSession::tell(TrialId id, const std::string& metrics) {
   Result result;
   try {
     const ResultRules rules{state.spec.objectives, state.constraints};
-    result = make_result(rules, trial, parse_metrics(metrics), state.ledger->now(),
-                         std::max(0.0, state.ledger->now() - trial.started));
+    result = make_result(rules, trial, parse_metrics(metrics), state.committer->now(),
+                         std::max(0.0, state.committer->now() - trial.started));
   } catch (const std::invalid_argument& error) {
     throw user_error("the metrics of " + to_string(id) + " cannot be taken: " + error.what());
   }
   result.done = true;
   Decision decision = state.policies.decide(state.experiment, trial, result);
   const int attempt = trial.attempt;
-  state.ledger->commit(ResultReported{id, attempt, std::move(result), std::move(decision)});
-  state.ledger->commit(AttemptEnded{id, attempt, Outcome::completed, ""});
+  state.committer->commit(ResultReported{id, attempt, std::move(result), std::move(decision)});
+  state.committer->commit(AttemptEnded{id, attempt, Outcome::completed, ""});
 }
 
 void AskSession::tell_failure(TrialId id, const std::string& reason) {
   State& state = *state_;
   const int attempt = state.running(id).attempt;
-  state.ledger->commit(AttemptEnded{id, attempt, Outcome::failed, reason});
+  state.committer->commit(AttemptEnded{id, attempt, Outcome::failed, reason});
 }
 
 void AskSession::commit() {
   State& state = *state_;
-  // Not the ledger's write, which a slow disk would make a thread's.
+  // Not the committer's write, which a slow disk would make a thread's.
   state.store->write();
   state.store->sync();
   if (state.busy_s < state.options.long_replay_s) return;
   try {
     take_snapshot(state.experiment, state.policies, *state.store, state.callbacks,
-                  to_json(state.spec), state.ledger->changes());
+                  to_json(state.spec), state.committer->changes());
     state.busy_s = 0;
   } catch (const Error& error) {
     // The trials that it was to hold are in no other one of this session.

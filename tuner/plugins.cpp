@@ -23,9 +23,8 @@ Function* find_symbol(void* library, const std::string& file, const char* name) 
 }
 
 template <class Policy>
-void take_over(const std::string& file, const char* kind,
-               std::map<std::string, Factory<Policy>>& from,
-               std::map<std::string, Factory<Policy>>& to) {
+void merge(const std::string& file, const char* kind, std::map<std::string, Factory<Policy>>& from,
+           std::map<std::string, Factory<Policy>>& to) {
   for (auto& [name, factory] : from) {
     if (!to.emplace(name, std::move(factory)).second) {
       throw user_error("plugin " + file + " adds a " + kind + " '" + name +
@@ -55,10 +54,10 @@ void load_plugin(const std::string& file, Catalogue& catalogue) {
   } catch (const std::exception& error) {
     throw user_error("plugin " + file + " cannot be used: " + error.what());
   }
-  take_over(file, "searcher", own.searchers, catalogue.searchers);
-  take_over(file, "scheduler", own.schedulers, catalogue.schedulers);
-  take_over(file, "stopper", own.stoppers, catalogue.stoppers);
-  take_over(file, "callback", own.callbacks, catalogue.callbacks);
+  merge(file, "searcher", own.searchers, catalogue.searchers);
+  merge(file, "scheduler", own.schedulers, catalogue.schedulers);
+  merge(file, "stopper", own.stoppers, catalogue.stoppers);
+  merge(file, "callback", own.callbacks, catalogue.callbacks);
 }
 
 }  // namespace

@@ -27,12 +27,10 @@ std::string evicted_to(FileSystem& files, const std::filesystem::path& checkpoin
 
 }  // namespace
 
-std::vector<Mirror::Known> known_checkpoints(FileSystem& files,
-                                             const std::filesystem::path& directory,
-                                             const RemoteConfig& remote, const std::string& name,
-                                             const Experiment& experiment,
-                                             const CheckpointConfig& config) {
-  std::vector<Mirror::Known> known;
+std::vector<Replicator::Known> known_checkpoints(
+    FileSystem& files, const std::filesystem::path& directory, const RemoteConfig& remote,
+    const std::string& name, const Experiment& experiment, const CheckpointConfig& config) {
+  std::vector<Replicator::Known> known;
   for (const Trial& trial : experiment.trials()) {
     const auto present = trial.present_checkpoints();
     const auto order = rank_checkpoints(present, config);
@@ -60,13 +58,13 @@ void push_experiment(const ResultGrid& grid, const PushOptions& options) {
   const DirectoryLock lock(*files, paths::lock(grid.directory()), self, notices);
   const auto known = known_checkpoints(*files, grid.directory(), config, grid.spec().name,
                                        grid.experiment(), grid.spec().checkpoint_config);
-  Mirror mirror(*files, {.directory = grid.directory(),
-                         .name = grid.spec().name,
-                         .config = config,
-                         .lease_s = options.lease_s,
-                         .on_wait = options.on_wait});
-  mirror.begin(known);
-  const std::string left = mirror.finish(1e9, options.patience_s);
+  Replicator replicator(*files, {.directory = grid.directory(),
+                                 .name = grid.spec().name,
+                                 .config = config,
+                                 .lease_s = options.lease_s,
+                                 .on_wait = options.on_wait});
+  replicator.begin(known);
+  const std::string left = replicator.finish(1e9, options.patience_s);
   if (!left.empty()) throw machine_error(left);
 }
 

@@ -6,19 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "tuner/remote/mirror.h"
+#include "tuner/remote/replicator.h"
 #include "tuner/result_grid.h"
 
 namespace tune {
 
-/// The checkpoints that `experiment` has, as a mirror wants to know them.
+/// The checkpoints that `experiment` has, as a replicator wants to know them.
 /// Error (user) if one that is not here is on another remote than `remote`, or if such a one
 /// would not stay there.
-std::vector<Mirror::Known> known_checkpoints(FileSystem& files,
-                                             const std::filesystem::path& directory,
-                                             const RemoteConfig& remote, const std::string& name,
-                                             const Experiment& experiment,
-                                             const CheckpointConfig& config);
+std::vector<Replicator::Known> known_checkpoints(
+    FileSystem& files, const std::filesystem::path& directory, const RemoteConfig& remote,
+    const std::string& name, const Experiment& experiment, const CheckpointConfig& config);
 
 struct PushOptions {
   std::string path;  ///< instead of that in the spec; empty: that

@@ -163,7 +163,7 @@ std::optional<TrialId> ResultGrid::best_trial(const Objective& objective, Scope 
 
 std::vector<TrialId> ResultGrid::best_trials(const Objective& objective, Scope scope,
                                              std::size_t n) const {
-  settle();
+  complete_summaries();
   std::vector<std::pair<ExactNumber, TrialId>> ranked;
   for (const auto& trial : experiment_.trials()) {
     const double value = value_of(trial, objective.metric, objective.mode, scope);
@@ -181,10 +181,10 @@ std::vector<TrialId> ResultGrid::best_trials(const Objective& objective, Scope s
   return best;
 }
 
-void ResultGrid::settle() const {
+void ResultGrid::complete_summaries() const {
   if (std::exchange(is_settled_, true)) return;
   for (const auto& trial : experiment_.trials()) {
-    if (trial.summaries_in_doubt) settle(trial.id);
+    if (trial.summaries_in_doubt) complete_summaries(trial.id);
   }
 }
 
@@ -269,7 +269,7 @@ const RecordedResults& ResultGrid::newest() const {
   return newest_.emplace(directory_, RecordedResults::Since::snapshot);
 }
 
-void ResultGrid::settle(TrialId id) const {
+void ResultGrid::complete_summaries(TrialId id) const {
   const Trial& trial = experiment_.trial(id);
   const auto rows = [&](const Experiment::UseResult& use) { each_row_on_disk(trial, use); };
   // Files that lack rows know no more than memory does.
@@ -383,7 +383,7 @@ void ResultGrid::add_best_row(TrialResult& result, const Objective& objective) c
 }
 
 ParetoFront ResultGrid::pareto_front(Scope scope) const {
-  settle();
+  complete_summaries();
   const auto& objectives = spec_.objectives;
   std::vector<TrialId> ids;
   std::vector<Scores> points;

@@ -136,14 +136,14 @@ class ResultGrid {
 
   /// Makes good what trials have come to, by their result.json, where memory alone does not know
   /// (Trial::summaries_in_doubt). What is asked for the best does so itself.
-  void settle() const;
+  void complete_summaries() const;
 
   const Experiment& experiment() const { return experiment_; }
   const ExperimentSpec& spec() const { return spec_; }
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
-  void settle(TrialId id) const;
+  void complete_summaries(TrialId id) const;
   /// Nothing if none of the rows that are left has it.
   std::optional<MetricRow> best_row(const Trial& trial, const Objective& objective) const;
   /// The newest one that has the metric; looks for it where the last result lacks it.
@@ -153,7 +153,7 @@ class ResultGrid {
   const RecordedResults& recorded() const;
   const RecordedResults& newest() const;
 
-  mutable Experiment experiment_;  ///< `settle` completes what was read
+  mutable Experiment experiment_;  ///< `complete_summaries` completes what was read
   mutable bool is_settled_ = false;
   /// Read when they are first needed.
   mutable std::optional<RecordedResults> recorded_, newest_;

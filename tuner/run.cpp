@@ -36,7 +36,7 @@
 #include "tuner/provenance.h"
 #include "tuner/push.h"
 #include "tuner/remote/fetch.h"
-#include "tuner/remote/mirror.h"
+#include "tuner/remote/replicator.h"
 #include "tuner/run/checkpoints/evictions.h"
 #include "tuner/run/commit/make_policies.h"
 #include "tuner/run/commit/recovery.h"
@@ -175,21 +175,21 @@ struct Engine {
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
     ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone,
                              watchdog.get());
-    Drive drive({spec, experiment, policies, store, callbacks, std::move(changes)},
-                {.executor = executor,
-                 .clock = *clock,
-                 .checkpoints = checkpoints,
-                 .doings = watchdog ? &watchdog->doings() : nullptr,
-                 .mirror = mirror.get()},
-                to_json(spec), period_s);
-    start_session(drive.ledger());
-    for (const auto& requeued : plan.requeued) drive.saver().requeue(requeued);
-    for (const auto& released : plan.released) drive.ledger().commit(released);
+    RunParts drive({spec, experiment, policies, store, callbacks, std::move(changes)},
+                   {.executor = executor,
+                    .clock = *clock,
+                    .checkpoints = checkpoints,
+                    .activities = watchdog ? &watchdog->activities() : nullptr,
+                    .replicator = replicator.get()},
+                   to_json(spec), period_s);
+    start_session(drive.committer());
+    for (const auto& requeued : plan.requeued) drive.checkpoint_manager().requeue(requeued);
+    for (const auto& released : plan.released) drive.committer().commit(released);
     for (const auto& notice : plan.notices) callbacks.notice(notice);
-    drive.ledger().write();
+    drive.committer().write();
     listen(executor);
-    if (mirror) mirror->begin(known_on_remote());
-    DiskGuard disk_guard(*files, drive.workers(), drive.ledger(), callbacks, directory,
+    if (replicator) replicator->begin(known_on_remote());
+    DiskGuard disk_guard(*files, drive.workers(), drive.committer(), callbacks, directory,
                          spec.min_free_bytes);
     LoopEnd end = run(
         drive, {.launch = {.experiment_dir = directory,
@@ -220,7 +220,7 @@ struct Engine {
             std::move(not_on_remote)};
   }
 
-  std::vector<Mirror::Known> known_on_remote() {
+  std::vector<Replicator::Known> known_on_remote() {
     return known_checkpoints(*files, directory, spec.remote, spec.name, experiment,
                              spec.checkpoint_config);
   }
@@ -228,13 +228,13 @@ struct Engine {
   /// From before the experiment is made or changed: what is wrong with the remote is wrong at once.
   void open_remote() {
     if (spec.remote.path.empty()) return;
-    mirror = std::make_unique<Mirror>(
-        *own_files, Mirror::Options{.directory = directory,
-                                    .name = spec.name,
-                                    .config = spec.remote,
-                                    .lease_s = options.lease_s,
-                                    .on_wait = options.on_wait,
-                                    .is_over = [this] { return is_interrupted(); }});
+    replicator = std::make_unique<Replicator>(
+        *own_files, Replicator::Options{.directory = directory,
+                                        .name = spec.name,
+                                        .config = spec.remote,
+                                        .lease_s = options.lease_s,
+                                        .on_wait = options.on_wait,
+                                        .is_over = [this] { return is_interrupted(); }});
   }
 
   bool is_interrupted() const {
@@ -243,14 +243,14 @@ struct Engine {
   }
 
   std::string finish_remote() {
-    if (!mirror) return {};
+    if (!replicator) return {};
     // One more interrupt ends the wait; then nothing else may hang either.
     const int heard = watchdog ? watchdog->interrupts() : 0;
-    if (const std::string waiting = mirror->waiting(); !waiting.empty() && options.on_wait) {
+    if (const std::string waiting = replicator->waiting(); !waiting.empty() && options.on_wait) {
       options.on_wait("waiting until " + waiting + " on the remote, at most " +
                       std::to_string(static_cast<long>(spec.remote.flush_s)) + " s");
     }
-    std::string left = mirror->finish(spec.remote.flush_s, 1e9, [this, heard] {
+    std::string left = replicator->finish(spec.remote.flush_s, 1e9, [this, heard] {
       if (!watchdog || (watchdog->interrupts() == heard && heard < 2)) return false;
       watchdog->only_lingers();
       return true;
@@ -264,7 +264,7 @@ struct Engine {
     if (!spec.remote.keep_local) return;
     for (const Trial& trial : experiment.trials()) {
       for (const CheckpointRef checkpoint : all_but_newest(trial, *spec.remote.keep_local)) {
-        const auto place = mirror->place(checkpoint);
+        const auto place = replicator->place(checkpoint);
         if (!place || experiment.is_donated(checkpoint.trial, checkpoint.index)) continue;
         try {
           checkpoints.evict(checkpoint, *place);
@@ -276,11 +276,11 @@ struct Engine {
   }
 
   /// What comes after it waits for threads and files, which may take for ever.
-  LoopEnd run(Drive& drive, LoopOptions loop_options) {
+  LoopEnd run(RunParts& drive, LoopOptions loop_options) {
     try {
       LoopEnd end = drive.run(std::move(loop_options));
       // The remote is waited for as long as the spec says.
-      if (watchdog && !mirror) watchdog->only_lingers();
+      if (watchdog && !replicator) watchdog->only_lingers();
       return end;
     } catch (const std::exception& error) {
       if (watchdog) watchdog->only_lingers(error.what());
@@ -299,13 +299,13 @@ struct Engine {
     }
   }
 
-  void start_session(Ledger& ledger) {
+  void start_session(EventCommitter& committer) {
     for (const auto& notice : detected.notices) callbacks.notice(notice);
     const std::string ran = what_runs(spec, options.command_line);
     const std::string change = another_program(experiment.ran(), ran);
-    begin_session(ledger, this_process(clock->now()), version(), ran);
+    begin_session(committer, this_process(clock->now()), version(), ran);
     if (!change.empty()) callbacks.notice(change);
-    ledger.write();
+    committer.write();
   }
 
   /// Once the experiment has started.
@@ -357,7 +357,7 @@ struct Engine {
   /// For what the store keeps: the spec holds the environment of trials, and so perhaps keys.
   std::unique_ptr<FileSystem> own_files = make_posix_file_system(Access::owner);
   CheckpointStore checkpoints{*files, directory};
-  std::unique_ptr<Mirror> mirror;  ///< none where the spec names no remote
+  std::unique_ptr<Replicator> replicator;  ///< none where the spec names no remote
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
 };
@@ -483,7 +483,7 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
     engine.callbacks.notice("the searcher is " + spec.searcher.at("type").get<std::string>() +
                             ", because " + spec.searcher_reason);
   }
-  for (const auto& [pointer, sentence] : doubts_about(spec)) {
+  for (const auto& [pointer, sentence] : warnings_about(spec)) {
     engine.callbacks.notice(pointer + ": " + sentence);
   }
   return engine.run(std::move(store));

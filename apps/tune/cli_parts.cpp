@@ -30,10 +30,10 @@ void add_directory(CLI::App& command, std::string& directory) {
 
 CLI::Option* add_trial(CLI::App& command, std::string& trial, const std::string& what) {
   // An empty one is a shell's variable that is not set, and does not mean all trials.
-  const auto look_at = [](const std::string& word) {
+  const auto view_experiment = [](const std::string& word) {
     if (word.empty()) throw user_error("a trial is written like 3 or trial_00003, got ''");
   };
-  return command.add_option("TRIAL,--trial", trial, what)->type_name("ID")->each(look_at);
+  return command.add_option("TRIAL,--trial", trial, what)->type_name("ID")->each(view_experiment);
 }
 
 void add_plugins(CLI::App& command, std::vector<std::string>& plugins) {

@@ -6,7 +6,7 @@
 
 #include "apps/tune/output.h"
 #include "tuner/base/error.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 
@@ -20,10 +20,10 @@ Json experiment_json(const std::filesystem::path& directory) {
     json[name] = nullptr;
   }
   try {
-    const Look look = look_at(directory);
-    const Experiment& experiment = look.grid.experiment();
-    const Objective* const objective = sole(look.grid.spec().objectives);
-    const auto best = objective ? look.grid.best_trial(*objective, Scope::all) : std::nullopt;
+    const ExperimentView view = view_experiment(directory);
+    const Experiment& experiment = view.grid.experiment();
+    const Objective* const objective = sole(view.grid.spec().objectives);
+    const auto best = objective ? view.grid.best_trial(*objective, Scope::all) : std::nullopt;
     json["trials"] = experiment.trials().size();
     json["pending"] = experiment.count(TrialState::pending);
     json["running"] = experiment.count(TrialState::running);
@@ -32,10 +32,10 @@ Json experiment_json(const std::filesystem::path& directory) {
     json["failed"] = experiment.count(TrialState::error);
     json["metric"] = objective ? Json(objective->metric) : Json();
     json["best"] =
-        best ? number_json(look.grid.exact_value(experiment.trial(*best), *objective, Scope::all))
+        best ? number_json(view.grid.exact_value(experiment.trial(*best), *objective, Scope::all))
              : Json();
     json["started"] = experiment.started() > 0 ? Json(experiment.started()) : Json();
-    json["driver"] = look.driver ? name_of(*look.driver) : "";
+    json["driver"] = view.driver ? name_of(*view.driver) : "";
     json["problem"] = "";
   } catch (const Error& error) {
     json["problem"] = error.what();

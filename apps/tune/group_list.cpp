@@ -8,7 +8,7 @@
 #include "tuner/base/error.h"
 #include "tuner/base/nearest_name.h"
 #include "tuner/space/domain.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_groups.h"
 
 namespace tune {

@@ -72,12 +72,12 @@ class NewLines {
 
 }  // namespace
 
-int follow_status(const std::function<StatusFrame()>& look) {
+int follow_status(const std::function<StatusFrame()>& view) {
   std::optional<Screen> screen;
   NewLines lines;
   while (true) {
     const auto begin = SteadyClock::now();
-    const StatusFrame frame = look();
+    const StatusFrame frame = view();
     const auto took = SteadyClock::now() - begin;
     if (!frame.is_data && stdout_is_terminal()) {
       if (!screen) screen.emplace();

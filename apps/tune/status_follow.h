@@ -19,6 +19,6 @@ struct StatusFrame {
 
 /// Redraws the screen in place on a terminal; in a pipe prints a line for each change, and one a
 /// minute without any. Answers with the exit code of the last frame.
-int follow_status(const std::function<StatusFrame()>& look);
+int follow_status(const std::function<StatusFrame()>& view);
 
 }  // namespace tune

@@ -10,7 +10,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/model/ancestry.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 
@@ -184,12 +184,12 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
     }
   }
   for (const auto& directory : directories) {
-    const Look look = look_at(directory);
-    KnownPoints known = known_points(look.grid, space, spec.objectives, constraints);
+    const ExperimentView view = view_experiment(directory);
+    KnownPoints known = known_points(view.grid, space, spec.objectives, constraints);
     for (const auto& notice : known.notices) {
       print_notice(notice);
     }
-    print_notice(look.grid.directory().string() + ": the searcher starts with " +
+    print_notice(view.grid.directory().string() + ": the searcher starts with " +
                  count_of(known.configs.size(), "trial"));
     for (Json& config : known.configs) points.push_back(std::move(config));
     for (const auto& values : known.values) {

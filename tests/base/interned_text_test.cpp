@@ -7,8 +7,8 @@ using namespace tune;
 
 namespace {
 
-std::string there_and_back(TextShapes& shapes, const std::string& text) {
-  CompactText compact = std::string_view(text);
+std::string there_and_back(JsonInterner& shapes, const std::string& text) {
+  InternedJson compact = std::string_view(text);
   shapes.make_compact(compact);
   CHECK(compact.empty() == text.empty());
   return compact.text();
@@ -17,7 +17,7 @@ std::string there_and_back(TextShapes& shapes, const std::string& text) {
 }  // namespace
 
 TEST_CASE("A compact text is the text it was, whatever that is", "[compact_text]") {
-  TextShapes shapes;
+  JsonInterner shapes;
   for (const char* text :
        {"", "{}", R"({"lr":0.1})", R"({"lr":1e-05,"act":"relu","deep":{"on":true,"n":null}})",
         R"({"list":[1,-2.5,"a",[true,"b:c"]],"text":"say \"a\": {1}\\"})",
@@ -30,7 +30,7 @@ TEST_CASE("A compact text is the text it was, whatever that is", "[compact_text]
 }
 
 TEST_CASE("Pieces of JSON in any order come back from their compact form", "[compact_text]") {
-  TextShapes shapes;
+  JsonInterner shapes;
   Random random(7);
   const std::string pieces[] = {"{", "}", "[", "]",  ",",   ":",    " ",  "\"", "\\", "\"a\"",
                                 "1", "-", ".", "1e", "NaN", "true", "\n", "\1", "\2", "\"b\":"};
@@ -45,8 +45,8 @@ TEST_CASE("Pieces of JSON in any order come back from their compact form", "[com
 }
 
 TEST_CASE("Texts that differ in their values share the rest", "[compact_text]") {
-  TextShapes shapes;
-  std::vector<CompactText> texts;
+  JsonInterner shapes;
+  std::vector<InternedJson> texts;
   for (int i = 0; i < 3; ++i) {
     const std::string n = std::to_string(i);
     texts.emplace_back(R"({"learning_rate":0.)" + n + R"(,"optimizer":"name)" + n +
@@ -60,11 +60,11 @@ TEST_CASE("Texts that differ in their values share the rest", "[compact_text]") 
 }
 
 TEST_CASE("Texts that share nothing do not fill the memory with shapes", "[compact_text]") {
-  TextShapes shapes;
+  JsonInterner shapes;
   std::size_t kept_whole = 0;
   for (int i = 0; i < 3'000; ++i) {
     const std::string text = R"({")" + std::to_string(i) + std::string(1'000, 'x') + R"(":1})";
-    CompactText compact = std::string_view(text);
+    InternedJson compact = std::string_view(text);
     shapes.make_compact(compact);
     REQUIRE(compact.text() == text);
     if (compact.own_bytes() == text.size()) ++kept_whole;

@@ -1,6 +1,6 @@
 // What an event costs in virtual time, with few and with very many trials: the loop, the policies,
-// the ledger and the saver as they are, around trials that cost nothing. And what copying the
-// scheduler for a snapshot costs.
+// the committer and the checkpoint manager as they are, around trials that cost nothing. And what
+// copying the scheduler for a snapshot costs.
 //   bench_simulate [--scheduler NAME|JSON] [--trials N ...] [--workers W] [--iterations I]
 //                  [--copy-every RESULTS]
 #include <malloc.h>

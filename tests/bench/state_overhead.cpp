@@ -22,7 +22,7 @@
 #include "tuner/base/json_text.h"
 #include "tuner/journal/experiment_store.h"
 #include "tuner/process/system_clock.h"
-#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/recovery.h"
 #include "tuner/run/commit/snapshots.h"
 
@@ -121,8 +121,8 @@ Switches switches() {
 /// Trials that run, report and end, one after another in `running_trials` places.
 class Life {
  public:
-  explicit Life(Ledger& ledger) : ledger_(ledger) {
-    ledger_.commit(SessionStarted{"host", 1, "bench"});
+  explicit Life(EventCommitter& committer) : committer_(committer) {
+    committer_.commit(SessionStarted{"host", 1, "bench"});
   }
   /// `count` more results, and what leads to them and follows from them: made here, so that
   /// `commit` costs what the driver's state costs.
@@ -132,7 +132,7 @@ class Life {
   /// Returns how many events.
   std::size_t commit() {
     const std::size_t count = prepared_.size();
-    for (auto& event : prepared_) ledger_.commit(std::move(event));
+    for (auto& event : prepared_) committer_.commit(std::move(event));
     prepared_.clear();
     return count;
   }
@@ -162,7 +162,7 @@ class Life {
     prepared_.push_back(AttemptStarted{place.trial, 1, 0, {}});
     prepared_.push_back(ProcessStarted{place.trial, 1, 4711, 1});
   }
-  Ledger& ledger_;
+  EventCommitter& committer_;
   std::vector<EventBody> prepared_;
   int trials_ = 0;
   std::vector<Place> places_{running_trials};
@@ -226,16 +226,16 @@ Measured measure(int trials, const Options& options) {
     Policies policies = make_policies();
     CallbackList callbacks;
     Workers workers(Workers::Threads::own, nullptr);
-    Ledger ledger(experiment, policies, store, workers, *clock);
-    Snapshots snapshots(ledger, policies, store, workers, callbacks, Json::object(),
+    EventCommitter committer(experiment, policies, store, workers, *clock);
+    Snapshots snapshots(committer, policies, store, workers, callbacks, Json::object(),
                         options.period_s);
     const auto turn = [&] {
-      ledger.write();
+      committer.write();
       snapshots.turn();
-      ledger.sync_if_due();
+      committer.sync_if_due();
       workers.run_completions();
     };
-    Life life(ledger);
+    Life life(committer);
     const int results = trials * results_per_trial;
     const int measured_from = results - std::min(results, 200'000);
     double took = 0;
@@ -307,7 +307,7 @@ Measured measure(int trials, const Options& options) {
     measured.snapshots = cost.snapshots - before.snapshots;
     writer.reset();
     snapshots.stop();
-    while (workers.outstanding() > 0 || !ledger.is_settled()) {
+    while (workers.outstanding() > 0 || !committer.is_settled()) {
       turn();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

@@ -57,7 +57,7 @@ TEST_CASE("FileWriter has settled when all it was given is in the files, be they
     for (int i = 0; i < count; ++i) {
       writer.append(directory / ("trial_" + std::to_string(i) + "/result.json"), "", row(round));
     }
-    writer.settle();
+    writer.flush_durable();
     for (int i = 0; i < count; ++i) {
       const std::string found = read(directory / ("trial_" + std::to_string(i) + "/result.json"));
       REQUIRE(found == (round == 1 ? row(1) : row(1) + row(2)));
@@ -67,7 +67,7 @@ TEST_CASE("FileWriter has settled when all it was given is in the files, be they
   writer.append(directory / "trial_0/result.json", "", row(3));
   writer.flush();
   std::filesystem::remove_all(directory / "trial_0");
-  writer.settle();
+  writer.flush_durable();
   CHECK(notices.all().empty());
 }
 
@@ -80,10 +80,11 @@ TEST_CASE("FileWriter that is told to stop while it settles does so the next tim
   std::stop_source stop;
   stop.request_stop();
   for (int i = 0; i < 2; ++i) {
-    CHECK_THROWS_WITH(writer.settle(stop.get_token()), Catch::Matchers::EndsWith("was broken off"));
+    CHECK_THROWS_WITH(writer.flush_durable(stop.get_token()),
+                      Catch::Matchers::EndsWith("was broken off"));
   }
   CHECK(read(directory / "trial_0/result.json") == row(1));
-  writer.settle();
+  writer.flush_durable();
 }
 
 TEST_CASE("FileWriter does not settle what it could not write or has left out",
@@ -96,16 +97,17 @@ TEST_CASE("FileWriter does not settle what it could not write or has left out",
     write(directory / "trial_00000", "a file where a directory should be");
     FileWriter writer(options);
     writer.append(file, "", row(1));
-    CHECK_THROWS_WITH(writer.settle(), Catch::Matchers::EndsWith("among them " + file));
+    CHECK_THROWS_WITH(writer.flush_durable(), Catch::Matchers::EndsWith("among them " + file));
     std::filesystem::remove(directory / "trial_00000");
-    writer.settle();
+    writer.flush_durable();
     CHECK(read(file) == row(1));
   }
   SECTION("rows for which there was no room") {
     options.memory_limit_bytes = 1;
     FileWriter writer(options);
     writer.append(file, "", row(1));
-    CHECK_THROWS_WITH(writer.settle(), Catch::Matchers::StartsWith("1 rows of trials' files"));
+    CHECK_THROWS_WITH(writer.flush_durable(),
+                      Catch::Matchers::StartsWith("1 rows of trials' files"));
   }
 }
 
@@ -255,7 +257,7 @@ TEST_CASE(
   for (int i = 2; i <= 3; ++i) {
     writer.append(bad, "", row(i));
     writer.append(good, "", row(i));
-    writer.settle();
+    writer.flush_durable();
   }
   CHECK(read(good) == row(2) + row(3));
   CHECK(read(stand_in) == row(2) + row(3));
@@ -263,7 +265,7 @@ TEST_CASE(
   CHECK(notices.all()[0].ends_with("from now on what belongs there goes to " + stand_in));
   writer.cut(bad, 2);
   writer.append(bad, "", row(3));
-  writer.settle();
+  writer.flush_durable();
   CHECK(read(stand_in) == row(2) + row(3));
   CHECK(writer.dropped() == 0);
 }
@@ -285,7 +287,7 @@ TEST_CASE("FileWriter leaves nothing out where much waits for a spoilt file",
     writer.append(bad, "", row(i));
     if (i % 100 == 0) writer.flush();
   }
-  writer.settle();
+  writer.flush_durable();
   CHECK(writer.dropped() == 0);
   CHECK(lines_of(read(stand_in_of(bad))).size() == 2000);
 }
@@ -299,14 +301,14 @@ TEST_CASE("FileWriter gives no file up while the disk is full, and is whole once
   options.has_stand_ins = true;
   FileWriter writer(options);
   writer.append(file, "", row(1));
-  writer.settle();
+  writer.flush_durable();
   {
     const FileLimit limit(1);
     writer.cut(file, 1);
     writer.append(file, "", row(2));
-    CHECK_THROWS_WITH(writer.settle(), Catch::Matchers::EndsWith("among them " + file));
+    CHECK_THROWS_WITH(writer.flush_durable(), Catch::Matchers::EndsWith("among them " + file));
   }
   CHECK_FALSE(std::filesystem::exists(stand_in_of(file)));
-  writer.settle();
+  writer.flush_durable();
   CHECK(read(file) == row(1) + row(2));
 }

@@ -294,12 +294,12 @@ TEST_CASE("A trial that has spoilt its file costs no snapshot, and all its rows 
     Driver driver(story, log, directory, false);
     for (const TrialId id : {TrialId{0}, TrialId{1}}) driver.start(id);
     for (const TrialId id : {TrialId{0}, TrialId{1}}) driver.report(id, 1, 0.5);
-    driver.callback->settle()({});
+    driver.callback->flush_durable()({});
     std::filesystem::remove(file);
     std::filesystem::create_directory(file);
     for (int i = 2; i <= 3; ++i) {
       for (const TrialId id : {TrialId{0}, TrialId{1}}) driver.report(id, i, 0.5 * i);
-      driver.callback->settle()({});
+      driver.callback->flush_durable()({});
     }
   }
   CHECK(rows_of(directory, log.file, "trial_00001") == "1=0.5 2=1 3=1.5 ");
@@ -319,7 +319,7 @@ TEST_CASE("A trial that has spoilt its file costs no snapshot, and all its rows 
   driver.start(TrialId{0});
   driver.callback->on_trial_restore(story.experiment.trial(TrialId{0}), nullptr);
   driver.report(TrialId{0}, 1, 0.25);
-  driver.callback->settle()({});
+  driver.callback->flush_durable()({});
   CHECK(rows_beside() == "1=0.25 ");
   CHECK_FALSE(std::filesystem::exists(file));
 }

@@ -234,7 +234,7 @@ TEST_CASE("A trial that has spoilt its event file costs no snapshot, and its poi
   board.callback->setup(info_of(directory.path()), story.experiment);
   board.start(id);
   const Result result = board.report(id, result_with(1, 1));
-  board.callback->settle()({});
+  board.callback->flush_durable()({});
   CHECK(notices.all().size() <= 2);
   const auto records = records_of(directory, "trial_00000.events.out.tfevents");
   CHECK(records.back() == scalars_of({result}).back());

@@ -95,7 +95,7 @@ TEST_CASE("A checkpoint being taken over is whole or not there, whatever happens
                                  Disaster::io_error);
   const path written = "/e/trial_00003/.reported_checkpoint_1";
   const int tried = with_every_disaster(disaster, written, [&](CheckpointStore& store) {
-    store.commit(header, store.take_over(ref, 1, written.filename().native()));
+    store.commit(header, store.adopt_checkpoint(ref, 1, written.filename().native()));
   });
   CHECK(tried == 14);
 }
@@ -118,7 +118,7 @@ TEST_CASE("What could not be taken over is where it was, whole",
     files.fail_operation(k, EIO);
     bool committed = false;
     try {
-      store.commit(header, store.take_over(ref, 1, written.filename().native()));
+      store.commit(header, store.adopt_checkpoint(ref, 1, written.filename().native()));
       committed = true;
     } catch (const Error&) {
       REQUIRE(!files.exists(first));

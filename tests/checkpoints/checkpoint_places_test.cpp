@@ -99,7 +99,7 @@ TEST_CASE("CheckpointStore copies from another file system, and gives back by a 
   CheckpointStore store(files, "/e");
   const path given = trial / "work/ck";
   files.put(given / "layers/w", "123");
-  const path origin = store.take_over(ref, 2, "ck");
+  const path origin = store.adopt_checkpoint(ref, 2, "ck");
   const path aside = trial / ".checkpoint_000001.tmp-2";
   CHECK(origin == given);
   CHECK_FALSE(files.exists(given));

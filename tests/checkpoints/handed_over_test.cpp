@@ -40,7 +40,7 @@ struct World {
     const auto operations = files.operations();
     std::string sentence;
     try {
-      store.take_over(second, 1, reported);
+      store.adopt_checkpoint(second, 1, reported);
     } catch (const Error& error) {
       CHECK(error.fault() == Fault::machine);
       sentence = error.what();
@@ -56,7 +56,7 @@ TEST_CASE_METHOD(World, "What is handed over is a directory of the trial's own, 
   const HandedOver given = judge("ckpt");
   CHECK(given.directory() == work / "ckpt");
   CHECK(!given.is_made_for_this());
-  CHECK(store.take_over(second, 1, "ckpt") == work / "ckpt");
+  CHECK(store.adopt_checkpoint(second, 1, "ckpt") == work / "ckpt");
   CHECK(!files.exists(work / "ckpt"));
   CHECK(files.read(trial / ".checkpoint_000002.tmp-1/state") == "new");
 }
@@ -80,7 +80,7 @@ TEST_CASE_METHOD(World, "A working directory that is a link is the trial's own a
   files.rename(work, "/scratch");
   files.make_link("/scratch", work);
   files.make_link("/scratch/ckpt/state", "/scratch/ckpt/last");
-  store.commit({second, 1, 5, "", ""}, store.take_over(second, 1, "ckpt"));
+  store.commit({second, 1, 5, "", ""}, store.adopt_checkpoint(second, 1, "ckpt"));
   CHECK(!files.exists("/scratch/ckpt"));
   CHECK(files.read_link(trial / "checkpoint_000002/last") == "state");
 }
@@ -163,7 +163,7 @@ TEST_CASE_METHOD(World, "Links that stay inside are kept, those from the root on
   files.make_link("gone.pt", ckpt / "dangling");
   files.make_link("circle", ckpt / "circle");
   files.make_link(".", ckpt / "itself");
-  const path origin = store.take_over(second, 1, "ckpt");
+  const path origin = store.adopt_checkpoint(second, 1, "ckpt");
   store.commit({second, 1, 5, "", ""}, origin);
   const path kept = trial / "checkpoint_000002";
   CHECK(files.read_link(kept / "a/up") == "../state");
@@ -176,7 +176,7 @@ TEST_CASE_METHOD(World, "Links that stay inside are kept, those from the root on
 
 TEST_CASE_METHOD(World, "What cannot be committed is given back, beside what has its name by then",
                  "[handed_over][unit]") {
-  const path origin = store.take_over(second, 1, "ckpt");
+  const path origin = store.adopt_checkpoint(second, 1, "ckpt");
   files.put(work / "ckpt/state", "written meanwhile");
   files.fail_reading(trial / ".checkpoint_000002.tmp-1/state");
   CHECK_THROWS_WITH(store.commit({second, 1, 5, "", ""}, origin), Contains("Input/output error"));

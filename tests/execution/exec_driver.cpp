@@ -131,7 +131,7 @@ int end_orphans_without(unsigned call, const std::string& experiment) {
 /// Starts `program` with a child in its group, says that one's number, and does not come back.
 int hang(const std::string& program) {
   tune::Watchdog watchdog("ask somebody", 1);
-  const tune::Doings::Doing doing(&watchdog.doings(), "the test hangs");
+  const tune::ActivityTracker::Activity doing(&watchdog.activities(), "the test hangs");
   tune::ProcessExecutor executor(tune::Interrupts::report, &watchdog);
   executor.launch(tune::LaunchId(1), spec_of({program, "grandchild"}));
   const auto told = wait_for<tune::Reported>(executor);

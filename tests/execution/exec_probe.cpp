@@ -40,7 +40,7 @@ std::string hello_beside(pid_t other) {
   return hello + result("pid", static_cast<std::size_t>(other));
 }
 
-/// False at the end of the conversation.
+/// False at the end of the worker group.
 bool read_line(std::string& line) {
   static std::string rest;
   std::size_t end = 0;

@@ -64,19 +64,19 @@ TEST_CASE("Results go on where a log was cut down, and what is saved from then o
                        {"loss"},
                        PlainWatch{.root = dir.path(), .pattern = "last"}};
   reading.checkpoints->saved = SavedWhen::after_result;
-  PlainTalk talk(LaunchId(1), reading, habits, log, log);
-  talk.begin(0, 0);
-  talk.hear(protocol::Start{});
+  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
   std::vector<Wakeup> said;
   const auto print_result = [&](int i) {
     print(log, (counts ? "training_iteration: " + std::to_string(i) + " " : "") +
                    "loss: " + std::to_string(i));
-    talk.read();
+    session.read();
     const std::int64_t now_ns = unix_ns();
-    talk.find({{dir.path(), "last", true, {{"", 1, 1, now_ns}}}, talk.logs()->look(), now_ns},
-              false);
-    talk.hear(protocol::Step{});
-    talk.say(said);
+    session.find({{dir.path(), "last", true, {{"", 1, 1, now_ns}}}, session.logs()->look(), now_ns},
+                 false);
+    session.on_command(protocol::Step{});
+    session.say(said);
   };
   print_result(1);
   print_result(2);
@@ -93,8 +93,8 @@ TEST_CASE("Results go on where a log was cut down, and what is saved from then o
     } else if (const auto* const found = std::get_if<CheckpointFound>(&wakeup)) {
       iterations.push_back(found->iteration);
       guesses.push_back(found->is_guess);
-    } else if (const auto* const remark = std::get_if<Remarked>(&wakeup)) {
-      remarks += remark->what == Remarked::What::log_cut ? 1 : 0;
+    } else if (const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup)) {
+      remarks += remark->what == LaunchAdvisory::What::log_cut ? 1 : 0;
     }
   }
   CHECK(losses == std::vector<double>{1, 2, 3, 4});

@@ -41,10 +41,10 @@ struct Saving : Session {
     std::ofstream(root() / name) << "left behind";
   }
 
-  std::size_t remarks(LaunchId launched, Remarked::What what) {
+  std::size_t remarks(LaunchId launched, LaunchAdvisory::What what) {
     std::size_t count = 0;
     for (const Wakeup& wakeup : heard[launched]) {
-      const auto* const remark = std::get_if<Remarked>(&wakeup);
+      const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup);
       if (remark != nullptr && remark->what == what) ++count;
     }
     return count;
@@ -432,7 +432,7 @@ TEST_CASE("What is saved on a signal has all results that were printed before", 
   session.wait_for<Exited>(launched);
   CHECK(session.found(launched) == Found{{"last", 3}});
   CHECK(session.losses_ahead(launched) == std::vector<double>{2, 3});
-  CHECK(session.remarks(launched, Remarked::What::too_late) == 0);
+  CHECK(session.remarks(launched, LaunchAdvisory::What::too_late) == 0);
 }
 
 TEST_CASE("A program that saves on SIGTERM and says so by its exit code gets it at once",
@@ -590,16 +590,16 @@ TEST_CASE("A program that evaluates what it was restored to has trained no itera
       restore("echo loss: 0.31172; echo loss: 0.2; " + save_by_rename, R"({"loss": 0.31172})", 1);
   CHECK(session.losses(evaluates) == std::vector<double>{0.2});
   CHECK(session.found(evaluates) == Found{{"last", 6}});
-  CHECK(session.remarks(evaluates, Remarked::What::repeated) == 1);
+  CHECK(session.remarks(evaluates, LaunchAdvisory::What::repeated) == 1);
   const auto unclear = restore("echo loss: 0.3; echo loss: 0.2", R"({"loss": 0.3})", 2);
   CHECK(session.losses(unclear) == std::vector<double>{0.3, 0.2});
-  CHECK(session.remarks(unclear, Remarked::What::repeated) == 1);
+  CHECK(session.remarks(unclear, LaunchAdvisory::What::repeated) == 1);
   // One that has trained first will have done so each time.
   const auto trains = restore("echo loss: 0.25; echo loss: 0.2", R"({"loss": 0.31172})", 2);
   const auto repeats = restore("echo loss: 0.31172; echo loss: 0.2", R"({"loss": 0.31172})", 2);
   for (const auto launched : {trains, repeats}) {
     CHECK(session.losses(launched).size() == 2);
-    CHECK(session.remarks(launched, Remarked::What::repeated) == 0);
+    CHECK(session.remarks(launched, LaunchAdvisory::What::repeated) == 0);
   }
 }
 
@@ -612,17 +612,17 @@ TEST_CASE("A program that shows its checkpoint's step once more, with other numb
     std::ofstream(log) << printed;
     PlainReading reading{{{"loss", ""}}, {"loss"}};
     if (from > 0) reading.restored = parse_metrics(R"({"loss":3.1234})");
-    PlainTalk talk(LaunchId{1}, std::move(reading), habits, log, log);
-    talk.begin(0, 0);
+    ScriptSession session(LaunchId{1}, std::move(reading), habits, log, log);
+    session.begin(0, 0);
     protocol::Start start;
     start.iteration = from;
-    talk.hear(start);
-    talk.end({});
+    session.on_command(start);
+    session.end({});
     std::vector<Wakeup> wakeups;
     std::vector<double> losses;
     for (bool has_ended = false; !has_ended; wakeups.clear()) {
-      talk.hear(protocol::Step{});
-      talk.say(wakeups);
+      session.on_command(protocol::Step{});
+      session.say(wakeups);
       for (const Wakeup& wakeup : wakeups) {
         const auto* const each = std::get_if<Reported>(&wakeup);
         if (each != nullptr && each->metrics) losses.push_back(each->metrics->find("loss").value());
@@ -644,30 +644,30 @@ TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit]
   const auto log = dir.path() / "log";
   std::ofstream printed(log);
   PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
-  PlainTalk talk(LaunchId(1), reading, habits, log, log);
-  talk.begin(0, 0);
-  talk.hear(protocol::Start{});
+  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
   std::vector<Wakeup> said;
   std::uint64_t end = 0;
   const auto print = [&](int i) {
     printed << "loss: " << i << std::endl;
     end = static_cast<std::uint64_t>(printed.tellp());
-    talk.logs()->times().note(0, end, unix_ns());
+    session.logs()->times().note(0, end, unix_ns());
   };
   print(0);
-  talk.read();
+  session.read();
   // It saves, then prints, and its driver stands still before it reads that.
   for (int i = 1; i <= 5; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     const std::int64_t now_ns = unix_ns();
-    talk.find({{"/saved", "last", true, {{"", 1, 1, now_ns}}}, {end, end}, now_ns}, false);
+    session.find({{"/saved", "last", true, {{"", 1, 1, now_ns}}}, {end, end}, now_ns}, false);
     print(i);
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
-    talk.say(said);
-    talk.read();
-    talk.hear(protocol::Step{});
+    session.say(said);
+    session.read();
+    session.on_command(protocol::Step{});
   }
-  talk.say(said);
+  session.say(said);
   CHECK(habits.order.known() == SavedWhen::before_result);
 }
 
@@ -691,8 +691,8 @@ TEST_CASE("A save before the first result of which nothing tells what it has is 
       "2\\nloss: 3\\n'; sleep 60",
       "last");
   for (int i = 0; i < 3; ++i) session.step(launched);
-  session.wait_for<Remarked>(launched);
-  CHECK(session.remarks(launched, Remarked::What::no_order) == 1);
+  session.wait_for<LaunchAdvisory>(launched);
+  CHECK(session.remarks(launched, LaunchAdvisory::What::no_order) == 1);
   CHECK(session.found(launched).empty());
   session.executor.signal(launched, SIGKILL);
   session.wait_for<Exited>(launched);

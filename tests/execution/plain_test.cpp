@@ -80,8 +80,8 @@ TEST_CASE("A number that is not read whole is no result, and its line is said", 
   const auto launched = session.run("echo loss: 999; echo \"loss: 1'000\"; echo loss: 1001");
   CHECK(session.step(launched) == 999);
   CHECK(session.step(launched) == 1001);
-  const Remarked remarked = session.wait_for<Remarked>(launched);
-  CHECK(remarked.what == Remarked::What::cut);
+  const LaunchAdvisory remarked = session.wait_for<LaunchAdvisory>(launched);
+  CHECK(remarked.what == LaunchAdvisory::What::cut);
   CHECK(remarked.sentence.find("has printed 'loss: 1'000'") != std::string::npos);
   CHECK(session.step(launched) == done);
   session.wait_for<Exited>(launched);
@@ -95,8 +95,8 @@ TEST_CASE("What a crash quotes is no result, and is said", "[unit][plain]") {
   CHECK(session.step(launched) == 3);
   CHECK(session.wait_for<Exited>(launched).exit_code == 1);
   CHECK(session.count_of<Reported>(launched) == 1);
-  const Remarked remarked = session.wait_for<Remarked>(launched);
-  CHECK(remarked.what == Remarked::What::no_result);
+  const LaunchAdvisory remarked = session.wait_for<LaunchAdvisory>(launched);
+  CHECK(remarked.what == LaunchAdvisory::What::no_result);
   CHECK(remarked.sentence.find("has printed '    loss = 0.5'") != std::string::npos);
 }
 
@@ -175,14 +175,16 @@ std::vector<std::string> remarks_on(const std::string& text, Seconds age_s) {
   const auto log = dir.path() / "log";
   std::ofstream(log) << text;
   PlainHabits habits;
-  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits, log, log);
-  talk.begin(0, 0);
-  talk.hear(protocol::Start{});
-  talk.read();
+  ScriptSession session(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits, log,
+                        log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  session.read();
   std::vector<Wakeup> wakeups;
-  for (int i = 0; i < 5; ++i) talk.remark(age_s, wakeups);
+  for (int i = 0; i < 5; ++i) session.remark(age_s, wakeups);
   std::vector<std::string> sentences;
-  for (const Wakeup& wakeup : wakeups) sentences.push_back(std::get<Remarked>(wakeup).sentence);
+  for (const Wakeup& wakeup : wakeups)
+    sentences.push_back(std::get<LaunchAdvisory>(wakeup).sentence);
   return sentences;
 }
 
@@ -257,17 +259,18 @@ TEST_CASE("Iterations below 0 are remarked upon once, and count for nothing", "[
   std::ofstream(log) << "training_iteration: -4 loss: 1\ntraining_iteration: -3 loss: 1\n"
                         "training_iteration: 1 loss: 2\n";
   PlainHabits habits;
-  PlainTalk talk(LaunchId(1), PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}},
-                 habits, log, log);
-  talk.begin(0, 0);
-  talk.hear(protocol::Start{});
-  talk.read();
-  talk.hear(protocol::Step{1});
+  ScriptSession session(LaunchId(1),
+                        PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}}, habits,
+                        log, log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  session.read();
+  session.on_command(protocol::Step{1});
   std::vector<Wakeup> wakeups;
-  talk.say(wakeups);
+  session.say(wakeups);
   std::vector<std::string> sentences;
   for (const Wakeup& wakeup : wakeups) {
-    if (const auto* const remark = std::get_if<Remarked>(&wakeup)) {
+    if (const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup)) {
       sentences.push_back(remark->sentence);
     } else if (const auto* const reported = std::get_if<Reported>(&wakeup)) {
       CHECK(reported->metrics->find("loss") == 2);
@@ -283,28 +286,28 @@ TEST_CASE("What a program says twice, or sums up, is left out and remarked upon"
                                        "epoch 3 val_loss: 0.6\nBest val_loss: 0.4\n";
   std::ofstream(dir.path() / "err") << "INFO val_loss=0.5\nINFO val_loss=0.4\nINFO val_loss=0.6\n";
   PlainHabits habits;
-  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits,
-                 dir.path() / "out", dir.path() / "err");
-  talk.begin(0, 0);
-  talk.hear(protocol::Start{});
-  talk.read();
+  ScriptSession session(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits,
+                        dir.path() / "out", dir.path() / "err");
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  session.read();
   std::vector<double> results;
-  std::set<Remarked::What> remarked;
+  std::set<LaunchAdvisory::What> remarked;
   for (std::int64_t i = 1; i <= 5; ++i) {
-    talk.hear(protocol::Step{i});
+    session.on_command(protocol::Step{i});
     std::vector<Wakeup> wakeups;
-    talk.say(wakeups);
+    session.say(wakeups);
     for (const Wakeup& wakeup : wakeups) {
       if (const auto* const reported = std::get_if<Reported>(&wakeup);
           reported && reported->metrics) {
         results.push_back(*reported->metrics->find("val_loss"));
-      } else if (const auto* const remark = std::get_if<Remarked>(&wakeup)) {
+      } else if (const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup)) {
         remarked.insert(remark->what);
       }
     }
   }
   CHECK(results == std::vector<double>{0.5, 0.4, 0.6});
-  CHECK(remarked == std::set{Remarked::What::echo, Remarked::What::summary});
+  CHECK(remarked == std::set{LaunchAdvisory::What::echo, LaunchAdvisory::What::summary});
 }
 
 TEST_CASE("A program that prints nothing is remarked upon after a minute", "[unit][plain]") {

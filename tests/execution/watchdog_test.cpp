@@ -37,20 +37,20 @@ bool is_blocked(int signal) {
 }  // namespace
 
 TEST_CASE("Doings tell what lasts, the latest first, and forget what is over", "[doings]") {
-  Doings doings;
-  const Doings::Doing saving(&doings, "a checkpoint is being kept");
+  ActivityTracker activities;
+  const ActivityTracker::Activity saving(&activities, "a checkpoint is being kept");
   {
-    const Doings::Doing over(&doings, "over");
-    const Doings::Doing nobody_asks(nullptr, "nobody asks");
-    const Doings::Doing thinking(&doings, "the searcher is thinking");
-    CHECK(doings.list(0).size() == 3);
+    const ActivityTracker::Activity over(&activities, "over");
+    const ActivityTracker::Activity nobody_asks(nullptr, "nobody asks");
+    const ActivityTracker::Activity thinking(&activities, "the searcher is thinking");
+    CHECK(activities.list(0).size() == 3);
   }
-  const Doings::Doing reading(&doings, "a checkpoint is being verified");
-  const auto list = doings.list(0);
+  const ActivityTracker::Activity reading(&activities, "a checkpoint is being verified");
+  const auto list = activities.list(0);
   REQUIRE(list.size() == 2);
   CHECK(list[0].starts_with("a checkpoint is being verified, for "));
   CHECK(list[1].starts_with("a checkpoint is being kept, for "));
-  CHECK(doings.list(3600).empty());
+  CHECK(activities.list(3600).empty());
 }
 
 TEST_CASE("A watchdog spares its maker the signals, and gives them back", "[watchdog]") {

@@ -11,7 +11,8 @@ namespace {
 using tune::ensure;
 namespace blobs = tune::blobs;
 
-void look_at(const blobs::Header& header, std::uint64_t header_end, std::uint64_t file_bytes) {
+void view_experiment(const blobs::Header& header, std::uint64_t header_end,
+                     std::uint64_t file_bytes) {
   std::uint64_t end = header_end;
   std::vector<blobs::Declared> declared;
   for (const auto& tensor : header.tensors) {
@@ -48,6 +49,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ensure(*error.what() != '\0', "a refusal is said in words");
     return 0;
   }
-  look_at(header, header_end, file_bytes);
+  view_experiment(header, header_end, file_bytes);
   return 0;
 }

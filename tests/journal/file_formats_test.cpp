@@ -53,7 +53,7 @@ std::vector<Event> some_of_each() {
       AttemptStarted{trial, 1, 0, {0}},
       ProcessStarted{trial, 1, 4712, 123456},
       ResultReported{
-          trial, 1, result, {.checkpoint = true, .why = Why().add("rung", 1).add("of", 0)}},
+          trial, 1, result, {.checkpoint = true, .why = Rationale().add("rung", 1).add("of", 0)}},
       CheckpointCommitted{trial, checkpoint},
       CheckpointFailed{trial, 2, "cannot write /x: No space left on device"},
       CheckpointDamaged{trial, 1, "the file weights is missing"},

@@ -26,7 +26,7 @@ Event event_of(std::uint64_t n) {
   reported.result.metrics = parse_metrics("{\"loss\":1}");
   switch (n % 4) {
     case 0:
-      reported.decision.why = Why().add("rung", 4);
+      reported.decision.why = Rationale().add("rung", 4);
       return {n, 1000.5, std::move(reported)};
     case 1:
       reported.decision.action = Action::pause;

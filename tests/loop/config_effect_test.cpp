@@ -28,7 +28,7 @@ std::string said_of(const std::vector<Course>& courses, const char* other = "epo
   for (std::size_t i = 0; i < courses.size(); ++i) {
     Trial trial;
     trial.id = static_cast<TrialId>(i);
-    trial.config = CompactText(courses[i].config.dump());
+    trial.config = InternedJson(courses[i].config.dump());
     for (const double loss : courses[i].losses) {
       Result result;
       result.training_iteration = trial.iteration + 1;

@@ -3,7 +3,7 @@
 #include "tuner/run/checkpoints/evictions.h"
 
 #include "tests/loop/harness.h"
-#include "tests/loop/map_mirror.h"
+#include "tests/loop/map_replicator.h"
 #include "tests/support/catch.h"
 #include "tuner/checkpoints/checkpoint_store.h"
 #include "tuner/model/paths.h"
@@ -34,7 +34,7 @@ struct Shelf {
     }
     return found;
   }
-  /// As the mirror does.
+  /// As the replicator does.
   void arrive(int index, std::string content) {
     const auto aside = store.begin({trial.id, index}, 0);
     files.put(aside / "state", content);
@@ -48,8 +48,8 @@ struct Shelf {
   CheckpointStore store{files, "/exp"};
   Workers workers{Workers::Threads::none, [] {}};
   CallbackList callbacks{{}};
-  MapMirror mirror;
-  Evictions evictions{workers, store, callbacks, &mirror};
+  MapMirror replicator;
+  Evictions evictions{workers, store, callbacks, &replicator};
   Trial trial;
 };
 
@@ -57,7 +57,7 @@ struct Shelf {
 
 TEST_CASE("Those that are up leave the disk, but for the newest and those in use", "[eviction]") {
   Shelf shelf;
-  shelf.mirror.up = {1, 2, 3, 4, 5};
+  shelf.replicator.up = {1, 2, 3, 4, 5};
   SECTION("the newest two stay") {
     shelf.apply();
     CHECK(shelf.evicted() == std::vector{1, 2, 3});
@@ -67,12 +67,12 @@ TEST_CASE("Those that are up leave the disk, but for the newest and those in use
     CHECK(shelf.evicted() == std::vector{1, 3});
   }
   SECTION("what is not up stays") {
-    shelf.mirror.up = {2};
+    shelf.replicator.up = {2};
     shelf.apply();
     CHECK(shelf.evicted() == std::vector{2});
   }
   SECTION("without a limit all stay") {
-    shelf.mirror.limit.reset();
+    shelf.replicator.limit.reset();
     shelf.apply();
     CHECK(shelf.evicted().empty());
   }
@@ -80,7 +80,7 @@ TEST_CASE("Those that are up leave the disk, but for the newest and those in use
 
 TEST_CASE("Who wants a checkpoint that is leaving waits until it has left", "[eviction]") {
   Shelf shelf;
-  shelf.mirror.up = {1};
+  shelf.replicator.up = {1};
   shelf.apply();
   bool goes_on = false;
   shelf.evictions.when_settled({shelf.trial.id, 1}, [&] { goes_on = true; });
@@ -95,14 +95,14 @@ TEST_CASE("Who wants a checkpoint that is leaving waits until it has left", "[ev
 TEST_CASE("A fetch is one for all who wait, and what came wrong is fetched three times",
           "[eviction]") {
   Shelf shelf;
-  shelf.mirror.up = {1};
+  shelf.replicator.up = {1};
   shelf.apply();
   shelf.workers.run_completions();
   std::vector<std::string> answers;
   const auto note = [&](const Evictions::Fetch& fetch) { answers.push_back(fetch.lost); };
   shelf.evictions.fetch({shelf.trial.id, 1}, note);
   shelf.evictions.fetch({shelf.trial.id, 1}, note);
-  CHECK(shelf.mirror.fetches == std::vector{1});
+  CHECK(shelf.replicator.fetches == std::vector{1});
   SECTION("it comes") {
     shelf.arrive(1, "1");
     CHECK(answers == std::vector<std::string>{"", ""});
@@ -115,7 +115,7 @@ TEST_CASE("A fetch is one for all who wait, and what came wrong is fetched three
     shelf.arrive(1, "x");
     CHECK(answers.empty());
     shelf.arrive(1, "x");
-    CHECK(shelf.mirror.fetches == std::vector{1, 1, 1});
+    CHECK(shelf.replicator.fetches == std::vector{1, 1, 1});
     REQUIRE(answers.size() == 2);
     CHECK(answers[0].find("far:/trial_00000/checkpoint_000001.3f9c") == 0);
     CHECK(shelf.evicted() == std::vector{1});

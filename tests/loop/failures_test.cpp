@@ -13,7 +13,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-using Gone = Conversation::Gone;
+using Gone = WorkerGroup::Gone;
 using How = Gone::How;
 
 }  // namespace

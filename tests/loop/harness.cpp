@@ -130,22 +130,23 @@ LoopEnd Harness::run() {
   CallbackList list(std::move(all));
   Workers workers(Workers::Threads::none, [&fake] { fake.wake(); });
   policies.searcher.work_beside(workers);
-  Ledger ledger(experiment, policies, store, workers, clock, recovery.take_changes());
-  Snapshots snapshots(ledger, policies, store, workers, list, to_json(spec),
+  EventCommitter committer(experiment, policies, store, workers, clock, recovery.take_changes());
+  Snapshots snapshots(committer, policies, store, workers, list, to_json(spec),
                       spec.snapshot_period_s);
   CheckpointStore checkpoints(files, directory);
-  Saver saver(ledger, workers, checkpoints, list, spec.checkpoint_config);
-  ledger.commit(SessionStarted{"host", 1, "test"});
+  CheckpointManager checkpoint_manager(committer, workers, checkpoints, list,
+                                       spec.checkpoint_config);
+  committer.commit(SessionStarted{"host", 1, "test"});
   const auto running = experiment.running();
   for (const TrialId trial : running) {
-    ledger.commit(
+    committer.commit(
         AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted, "died"});
   }
-  DiskGuard disk(files, workers, ledger, list, directory, spec.min_free_bytes);
+  DiskGuard disk(files, workers, committer, list, directory, spec.min_free_bytes);
   const ResumeOptions asked = std::exchange(resume, {});
   const ResumePlan plan = plan_resume(experiment, asked, nullptr, false, *policies.scheduler);
-  for (const auto& requeued : plan.requeued) saver.requeue(requeued);
-  for (const auto& released : plan.released) ledger.commit(released);
+  for (const auto& requeued : plan.requeued) checkpoint_manager.requeue(requeued);
+  for (const auto& released : plan.released) committer.commit(released);
   Loop loop(spec,
             {.launch = {.experiment_dir = trials_place},
              .resources = resources,
@@ -160,7 +161,7 @@ LoopEnd Harness::run() {
                    if (!given.contains("x")) throw user_error("there is no x");
                    return Suggestion{given, "x=" + given.at("x").dump()};
                  }},
-            ledger, policies, fake, workers, saver, snapshots, list);
+            committer, policies, fake, workers, checkpoint_manager, snapshots, list);
   const auto require_none_left = [&fake] { ensure(fake.live() == 0, "no process is left behind"); };
   const LoopEnd end = [&] {
     try {

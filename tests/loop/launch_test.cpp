@@ -128,7 +128,7 @@ TEST_CASE("A plain program's env wins over what a launch has alone", "[launch]")
   of.allocation.gpus = {0};
   LaunchSpec launch = of.launch();
   Trial trial;
-  trial.config = CompactText("{}");
+  trial.config = InternedJson("{}");
   make_plain(launch, of.spec, trial);
   CHECK(variable(launch, "CUDA_VISIBLE_DEVICES") == "9");
 }
@@ -169,7 +169,7 @@ TEST_CASE("A plain program gets its config by words, and what is printed is read
   LaunchSpec launch = of.launch();
   Trial trial;
   trial.id = TrialId{7};
-  trial.config = CompactText(R"({"lr":0.5})");
+  trial.config = InternedJson(R"({"lr":0.5})");
   make_plain(launch, of.spec, trial);
   CHECK_FALSE(launch.plain->checkpoints);
   CHECK(launch.argv ==
@@ -193,7 +193,7 @@ TEST_CASE("A plain program is told where it saves, and what it goes on from", "[
       .metrics = {{"acc", ""}},
       .checkpoints = PlainCheckpoints{.pattern = "c-*", .resume = {"--resume", "${checkpoint}"}}};
   Trial trial;
-  trial.config = CompactText("{}");
+  trial.config = InternedJson("{}");
   PlainSource source{.root = "/work/checkpoints"};
   LaunchSpec launch = of.launch();
   make_plain(launch, of.spec, trial, source);

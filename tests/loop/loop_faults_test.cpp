@@ -116,7 +116,7 @@ TEST_CASE("A failing trial stays alone, and says how it failed", "[loop][failure
 
 TEST_CASE(
     "A machine that cannot start processes costs no trial: launches pause, then the run leaves",
-    "[loop][failure][breaker]") {
+    "[loop][failure][circuit_breaker]") {
   const bool worked_once = GENERATE(false, true);
   Harness harness;
   if (worked_once) {
@@ -149,7 +149,7 @@ TEST_CASE(
 }
 
 TEST_CASE("A search whose first trials all fail before any result ends early and says why",
-          "[loop][failure][breaker]") {
+          "[loop][failure][circuit_breaker]") {
   const int samples = GENERATE(400, -1);
   Harness harness;
   harness.trials = 400;
@@ -165,7 +165,7 @@ TEST_CASE("A search whose first trials all fail before any result ends early and
 }
 
 TEST_CASE("A search ends with the first result of all if that lacks its metric",
-          "[loop][failure][breaker]") {
+          "[loop][failure][circuit_breaker]") {
   Harness harness;
   harness.trials = 400;
   harness.spec.objectives = {{"loss", Mode::min}};
@@ -180,7 +180,7 @@ TEST_CASE("A search ends with the first result of all if that lacks its metric",
 }
 
 TEST_CASE("A machine that breaks in the middle of a search costs it no trial",
-          "[loop][failure][breaker]") {
+          "[loop][failure][circuit_breaker]") {
   const bool recovers = GENERATE(false, true);
   Harness harness;
   harness.trials = 100;
@@ -205,7 +205,7 @@ TEST_CASE("A machine that breaks in the middle of a search costs it no trial",
 }
 
 TEST_CASE("Configs that cannot work are tried once more, and do not end a search that works",
-          "[loop][failure][breaker]") {
+          "[loop][failure][circuit_breaker]") {
   Harness harness;
   harness.trials = 40;
   harness.program.step = [](const Json& config, std::int64_t) {
@@ -219,7 +219,7 @@ TEST_CASE("Configs that cannot work are tried once more, and do not end a search
 }
 
 TEST_CASE("Configs that are too large pause no launch, however many come in a row",
-          "[loop][failure][breaker]") {
+          "[loop][failure][circuit_breaker]") {
   const bool is_known_for_it = GENERATE(true, false);
   Harness harness;
   harness.trials = 100;

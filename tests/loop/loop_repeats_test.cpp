@@ -113,7 +113,7 @@ class TenthResult : public Scheduler {
     if (index_of(trial.id) != 5 || result.training_iteration != 10 || std::exchange(said_, true)) {
       return {};
     }
-    return {.action = Action::stop, .why = Why().add("score", 0.5)};
+    return {.action = Action::stop, .why = Rationale().add("score", 0.5)};
   }
   Json save() const override { return said_; }
   void load(const Json& state) override { said_ = state; }

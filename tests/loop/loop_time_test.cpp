@@ -29,8 +29,8 @@ TEST_CASE("A time budget ends the experiment, and only running time counts", "[l
 }
 
 TEST_CASE("To limit logs the loop wakes up about once a second, and not all the time", "[loop]") {
-  struct Turns : Callback {
-    explicit Turns(Harness& of, int& all) : harness(of), count(all) {}
+  struct Batching : Callback {
+    explicit Batching(Harness& of, int& all) : harness(of), count(all) {}
     std::string name() const override { return "turns"; }
     void on_step_begin(const Experiment&) override {
       if (++count > 1000) harness.clock.time += 1;  // so that it ends
@@ -42,7 +42,7 @@ TEST_CASE("To limit logs the loop wakes up about once a second, and not all the 
   SlowHarness harness;
   harness.trials = 1;
   harness.spec.max_log_bytes = 1 << 20;
-  harness.callbacks.push_back(std::make_unique<Turns>(harness, turns));
+  harness.callbacks.push_back(std::make_unique<Batching>(harness, turns));
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.clock.time == Approx(100).margin(1));
   CHECK(turns >= 95);

@@ -268,10 +268,10 @@ TEST_CASE("What a step that hangs is at is forgotten when it comes to its end", 
 TEST_CASE("The median of the last times is that of the last 15", "[loop][hangs]") {
   RecentTimes times;
   CHECK_FALSE(times.median());
-  for (int i = 0; i < 3; ++i) times.take_in(i);
+  for (int i = 0; i < 3; ++i) times.add(i);
   CHECK(times.median() == 1);
   CHECK_FALSE(times.median(4));
-  for (int i = 0; i < 15; ++i) times.take_in(100);
+  for (int i = 0; i < 15; ++i) times.add(100);
   CHECK(times.median() == 100);
 }
 

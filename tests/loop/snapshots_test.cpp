@@ -243,7 +243,7 @@ TEST_CASE("A snapshot waits for callbacks' files, and is given up where they can
   class Loser : public Callback {
    public:
     std::string name() const override { return "loser"; }
-    Settle settle() override {
+    DurableFlush flush_durable() override {
       return [](const std::stop_token&) {
         throw machine_error("cannot write /exp/trial_00000/result.json: no space");
       };
@@ -270,7 +270,7 @@ TEST_CASE("The end of a run does not wait for a snapshot that waits for callback
    public:
     explicit Watcher(std::stop_token& told) : told_(told) {}
     std::string name() const override { return "watcher"; }
-    Settle settle() override {
+    DurableFlush flush_durable() override {
       return [this](const std::stop_token& stop) {
         CHECK_FALSE(stop.stop_requested());
         told_ = stop;
@@ -313,7 +313,7 @@ TEST_CASE("A snapshot that fails is tried again after twice as long each time", 
    public:
     Loser(const VirtualClock& clock, std::vector<Seconds>& tries) : clock_(clock), tries_(tries) {}
     std::string name() const override { return "loser"; }
-    Settle settle() override {
+    DurableFlush flush_durable() override {
       return [this](const std::stop_token&) {
         tries_.push_back(clock_.time);
         throw machine_error("no space");
@@ -351,7 +351,7 @@ TEST_CASE("The period of snapshots grows with what they cost", "[snapshots]") {
      public:
       explicit Slow(VirtualClock& clock) : clock_(clock) {}
       std::string name() const override { return "slow"; }
-      Settle settle() override {
+      DurableFlush flush_durable() override {
         return [this](const std::stop_token&) { clock_.time += 2; };
       }
 

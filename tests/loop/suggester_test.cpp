@@ -17,7 +17,7 @@ namespace {
 /// gets another config.
 class Listening : public Searcher {
  public:
-  Listening(int n, Pace pace) : n_(n), pace_(pace) {}
+  Listening(int n, SuggestionLimits limits) : n_(n), limits_(limits) {}
 
   Answer suggest(TrialId id) override {
     if (next_ == n_) return Exhausted{};
@@ -44,7 +44,7 @@ class Listening : public Searcher {
     heard_ += "|" + std::to_string(index_of(id)) + "@" + std::to_string(last.iteration);
   }
   bool may_take_long() const override { return true; }
-  Pace pace() const override { return pace_; }
+  SuggestionLimits limits() const override { return limits_; }
   Json save() const override { return {next_, heard_}; }
   void load(const Json& state) override {
     load_state("the listening searcher", [&] {
@@ -55,7 +55,7 @@ class Listening : public Searcher {
 
  private:
   const int n_;
-  const Pace pace_;
+  const SuggestionLimits limits_;
   int next_ = 0;
   std::string heard_;
 };
@@ -68,8 +68,8 @@ class PausesFirst : public Scheduler {
 };
 
 struct Listened : Harness {
-  explicit Listened(Pace pace = {}) {
-    make_searcher = [pace](int n) { return std::make_unique<Listening>(n, pace); };
+  explicit Listened(SuggestionLimits limits = {}) {
+    make_searcher = [limits](int n) { return std::make_unique<Listening>(n, limits); };
   }
   std::string heard(int i) const {
     return Json::parse(trial(i).config.text()).at("heard").get<std::string>();
@@ -78,7 +78,8 @@ struct Listened : Harness {
 
 /// Searchers as the loop drives them, a step at a time.
 struct Desk {
-  explicit Desk(Pace pace) : suggester(std::make_unique<Listening>(100, pace), {{"loss"}}) {
+  explicit Desk(SuggestionLimits limits)
+      : suggester(std::make_unique<Listening>(100, limits), {{"loss"}}) {
     suggester.work_beside(workers);
   }
   void end(std::uint32_t id) {
@@ -254,7 +255,7 @@ TEST_CASE("A searcher hears the values of constraints with metrics, NaN where th
 TEST_CASE("Whatever the driver's death interrupts, a searcher suggests what it would have",
           "[loop][suggester][crash]") {
   const auto make = [](int ahead) {
-    auto harness = std::make_unique<Listened>(Pace{.ahead = ahead});
+    auto harness = std::make_unique<Listened>(SuggestionLimits{.ahead = ahead});
     harness->resources = {{"cpu", 1}};
     harness->trials = 3;
     harness->iterations = 2;

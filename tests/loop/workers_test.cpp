@@ -239,9 +239,9 @@ TEST_CASE("An Error that work throws stays what it is, and what nobody knows get
 TEST_CASE("Workers tell what they are doing", "[workers][threads]") {
   std::latch begun(2);
   std::latch released(1);
-  Doings doings;
-  Workers workers(own, nullptr, &doings);
-  CHECK(doings.list(0).empty());
+  ActivityTracker activities;
+  Workers workers(own, nullptr, &activities);
+  CHECK(activities.list(0).empty());
   for (const Lane lane : {Lane::commits, Lane::searcher}) {
     workers.post(
         lane,
@@ -252,8 +252,8 @@ TEST_CASE("Workers tell what they are doing", "[workers][threads]") {
         [] {});
   }
   begun.wait();
-  auto busy = doings.list(0);
-  CHECK(doings.list(1000).empty());
+  auto busy = activities.list(0);
+  CHECK(activities.list(1000).empty());
   released.count_down();
   std::sort(busy.begin(), busy.end());
   REQUIRE(busy.size() == 2);

@@ -124,7 +124,7 @@ TEST_CASE("Whether a scheduler let a trial train to its end is read, or told by 
              TrialId{0},
              1,
              result,
-             {.action = Action::stop, .at_max = is_at_max, .why = Why().add("max_t", 9)}}});
+             {.action = Action::stop, .at_max = is_at_max, .why = Rationale().add("max_t", 9)}}});
   };
   for (const bool each : {false, true}) {
     const Event read = parse_event(written(each));

@@ -565,26 +565,28 @@ TEST_CASE("A trial that has ended says who has ended it, and why", "[experiment]
   auto how = TrialEnd::completed;
   std::string why;
   SECTION("itself, whatever else would have") {
-    reported(story, true, {.action = Action::stop, .why = Why().add("rung", 4)});
+    reported(story, true, {.action = Action::stop, .why = Rationale().add("rung", 4)});
     by = EndedBy::done;
   }
   SECTION("a rule") {
-    reported(story, false,
-             {.action = Action::stop,
-              .by_rule = true,
-              .why = Why().add("metric", "loss").add("value", 0.123456789).add("bound", 0.2)});
+    reported(
+        story, false,
+        {.action = Action::stop,
+         .by_rule = true,
+         .why = Rationale().add("metric", "loss").add("value", 0.123456789).add("bound", 0.2)});
     by = EndedBy::rule;
     why = "loss 0.12346, bound 0.2";
   }
   SECTION("the scheduler, with what it went by") {
     reported(story, false,
-             {.action = Action::stop, .why = Why().add("rung", 16).add("cut_off", 0.5)});
+             {.action = Action::stop, .why = Rationale().add("rung", 16).add("cut_off", 0.5)});
     by = EndedBy::scheduler;
     how = TrialEnd::pruned;
     why = "rung 16, cut off 0.5";
   }
   SECTION("the scheduler, which lets no trial train longer") {
-    reported(story, false, {.action = Action::stop, .at_max = true, .why = Why().add("max_t", 16)});
+    reported(story, false,
+             {.action = Action::stop, .at_max = true, .why = Rationale().add("max_t", 16)});
     by = EndedBy::scheduler;
     why = "max t 16";
   }
@@ -683,7 +685,7 @@ TEST_CASE("A trial that a scheduler has paused says why until it goes on", "[exp
   Result result;
   result.training_iteration = 1;
   story.then(ResultReported{
-      TrialId{0}, 1, result, {.action = Action::pause, .why = Why().add("rung", 4)}});
+      TrialId{0}, 1, result, {.action = Action::pause, .why = Rationale().add("rung", 4)}});
   story.end(Outcome::paused);
   CHECK(story.trial().why == "rung 4");
   CHECK(story.trial().ended_by == EndedBy::nobody);

@@ -11,7 +11,7 @@ using namespace tune;
 
 namespace {
 
-ResultReported judged(Why why) {
+ResultReported judged(Rationale why) {
   ResultReported reported{TrialId{1}, 2, {}, {.action = Action::stop, .why = std::move(why)}};
   reported.result.training_iteration = 16;
   reported.result.metrics = parse_metrics(R"({"loss":0.61,"why":{"not":"this"}})");
@@ -34,34 +34,37 @@ Result result_of(std::int64_t iteration, double loss) {
 }  // namespace
 
 TEST_CASE("A why is a JSON object in the order in which it was made", "[why]") {
-  CHECK(Why().empty());
-  CHECK(Why().text().empty());
-  const Why why = Why()
-                      .add("rung", 16)
-                      .add("score", 0.61)
-                      .add("cutoff", std::numeric_limits<double>::infinity())
-                      .add("rule", "a \"quoted\" one");
+  CHECK(Rationale().empty());
+  CHECK(Rationale().text().empty());
+  const Rationale why = Rationale()
+                            .add("rung", 16)
+                            .add("score", 0.61)
+                            .add("cutoff", std::numeric_limits<double>::infinity())
+                            .add("rule", "a \"quoted\" one");
   CHECK(why.text() == R"({"rung":16,"score":0.61,"cutoff":"Infinity","rule":"a \"quoted\" one"})");
 }
 
 TEST_CASE("A why takes no name that could break its record", "[why]") {
   for (const char* const name : {"", "metrics", "a\"b", "Ab", "a b"}) {
     CAPTURE(name);
-    CHECK_THROWS_AS(Why().add(name, 1), std::invalid_argument);
+    CHECK_THROWS_AS(Rationale().add(name, 1), std::invalid_argument);
   }
 }
 
 TEST_CASE("A why in words is for people", "[why]") {
-  CHECK(Why().words().empty());
-  CHECK(Why().add("rung", 16).add("cut_off", 0.1234567).words() == "rung 16, cut off 0.12346");
-  const Why bound = Why().add("metric", "val loss").add("value", 0.05).add("bound", 0.1);
-  CHECK(Why(bound).add("rule", "bound").words() == "val loss 0.05, bound 0.1");
-  CHECK(Why().add("value", 3).words() == "value 3");
+  CHECK(Rationale().words().empty());
+  CHECK(Rationale().add("rung", 16).add("cut_off", 0.1234567).words() ==
+        "rung 16, cut off 0.12346");
+  const Rationale bound =
+      Rationale().add("metric", "val loss").add("value", 0.05).add("bound", 0.1);
+  CHECK(Rationale(bound).add("rule", "bound").words() == "val loss 0.05, bound 0.1");
+  CHECK(Rationale().add("value", 3).words() == "value 3");
 }
 
 TEST_CASE("A record of a judged result has its why before the metrics, and reads back the same",
           "[why][event]") {
-  const Why why = Why().add("rung", 16).add("score", 1e-7).add("rule", R"(},"metrics":{)");
+  const Rationale why =
+      Rationale().add("rung", 16).add("score", 1e-7).add("rule", R"(},"metrics":{)");
   const std::string line = line_of({7, 1.5, judged(why)});
   CHECK(line.find(R"("action":"stop","at_max":false,"why":{"rung":16,)") != std::string::npos);
   const Event event = parse_event(line);
@@ -80,14 +83,14 @@ TEST_CASE("A record without a why, as those of before, has none", "[why][event]"
 }
 
 TEST_CASE("A why that is no object is a broken record", "[why][event]") {
-  std::string line = line_of({7, 1.5, judged(Why().add("rung", 16))});
+  std::string line = line_of({7, 1.5, judged(Rationale().add("rung", 16))});
   line.replace(line.find(R"({"rung":16})"), 11, R"(["rung",16])");
   CHECK_THROWS_AS(parse_event(line), std::invalid_argument);
 }
 
 TEST_CASE("Decisions for different reasons are the same decision", "[why]") {
-  const Decision one{.action = Action::stop, .why = Why().add("score", 1)};
-  const Decision other{.action = Action::stop, .why = Why().add("score", 2)};
+  const Decision one{.action = Action::stop, .why = Rationale().add("score", 1)};
+  const Decision other{.action = Action::stop, .why = Rationale().add("score", 2)};
   CHECK(one == other);
   CHECK_FALSE(one == Decision{});
 }

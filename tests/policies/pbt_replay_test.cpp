@@ -29,7 +29,7 @@ World replay_of(const Json& rows, std::uint32_t trials = 1, std::size_t slots = 
 std::map<std::int64_t, double> trained(World& world) {
   world.run();
   const Trial& trial = world.experiment().trial(TrialId{0});
-  const auto x_in = [](const CompactText& config) {
+  const auto x_in = [](const InternedJson& config) {
     return Json::parse(config.text())["x"].get<double>();
   };
   std::map<std::int64_t, double> configs;

@@ -305,7 +305,7 @@ TEST_CASE("A changed config that breaks a constraint is drawn again, or stays as
           context);
       for (std::uint32_t i = 0; i < 2; ++i) {
         Trial trial = trial_number(i);
-        trial.config = CompactText(R"({"x":0.125})");
+        trial.config = InternedJson(R"({"x":0.125})");
         scheduler->on_trial_add(trial);
         scheduler->on_trial_start(trial);
       }
@@ -334,7 +334,7 @@ Json copied(const std::string& scheduler, Json mutations, std::uint64_t seed,
   const auto made = all_policies().schedulers.at(scheduler)(given, context);
   for (std::uint32_t i = 0; i < 2; ++i) {
     Trial trial = trial_number(i);
-    trial.config = CompactText(R"({"a":0.01,"e":-2,"h":8,"k":1})");
+    trial.config = InternedJson(R"({"a":0.01,"e":-2,"h":8,"k":1})");
     made->on_trial_add(trial);
     made->on_trial_start(trial);
   }

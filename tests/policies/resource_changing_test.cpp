@@ -6,10 +6,10 @@ using namespace tune;
 namespace {
 
 /// Trials on some cpus, driven by hand.
-class Shared {
+class CopyOnWrite {
  public:
-  Shared(double cpus, std::int64_t samples, const Json& options = nullptr,
-         std::optional<std::int64_t> most = {}) {
+  CopyOnWrite(double cpus, std::int64_t samples, const Json& options = nullptr,
+              std::optional<std::int64_t> most = {}) {
     const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
     scheduler = all_policies().schedulers.at("resource_changing")(
         options,
@@ -53,7 +53,7 @@ class Shared {
 }  // namespace
 
 TEST_CASE("Trials share what is free evenly, and more when others have ended", "[resources]") {
-  Shared shared(8, 4);
+  CopyOnWrite shared(8, 4);
   shared.add(4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(shared.report(i) == 2);
   CHECK(shared.report(0) == 2);  // and that is that
@@ -69,7 +69,7 @@ TEST_CASE("Trials share what is free evenly, and more when others have ended", "
 }
 
 TEST_CASE("Nothing is given away while trials are to come that need it", "[resources]") {
-  Shared shared(4, 8);
+  CopyOnWrite shared(4, 8);
   shared.add(4);
   for (int round = 0; round < 5; ++round) {
     for (std::size_t i = 0; i < 4; ++i) CHECK(shared.report(i) == 1);
@@ -79,23 +79,23 @@ TEST_CASE("Nothing is given away while trials are to come that need it", "[resou
   shared.add(4);
   for (std::size_t i = 1; i < 6; ++i) shared.end(i);
   CHECK(shared.report(6) == 2);
-  Shared endless(4, -1);
+  CopyOnWrite endless(4, -1);
   endless.add(1);
   CHECK(endless.report(0) == 1);
 }
 
 TEST_CASE("With fewer at once than would fit, the rest is shared at once", "[resources]") {
-  Shared shared(8, 100, nullptr, 2);
+  CopyOnWrite shared(8, 100, nullptr, 2);
   shared.add(2);
   CHECK(shared.report(0) == 4);
   CHECK(shared.report(1) == 4);
 }
 
 TEST_CASE("Increases have their size, their number and a reserve", "[resources]") {
-  Shared shared(12, 2,
-                {{"increase_by", {{"cpu", 2}}},
-                 {"increase_by_times", 2},
-                 {"reserve_resources", {{"cpu", 3}}}});
+  CopyOnWrite shared(12, 2,
+                     {{"increase_by", {{"cpu", 2}}},
+                      {"increase_by_times", 2},
+                      {"reserve_resources", {{"cpu", 3}}}});
   shared.add(2);
   CHECK(shared.report(0) == 5);
   CHECK(shared.report(1) == 3);  // 5 would touch the reserve
@@ -104,7 +104,7 @@ TEST_CASE("Increases have their size, their number and a reserve", "[resources]"
 }
 
 TEST_CASE("What is not free yet is not given", "[resources]") {
-  Shared shared(4, 3);
+  CopyOnWrite shared(4, 3);
   shared.add(2);
   shared.end(1);
   // A third is to come.
@@ -117,7 +117,7 @@ TEST_CASE("What is not free yet is not given", "[resources]") {
 
 TEST_CASE("A trial that was paused for more goes on first, and is for its base what it was",
           "[resources]") {
-  Shared shared(4, 2, {{"base_scheduler", {{"type", "asha"}, {"max_t", 9}}}});
+  CopyOnWrite shared(4, 2, {{"base_scheduler", {{"type", "asha"}, {"max_t", 9}}}});
   shared.add(2);
   Experiment experiment;
   for (std::uint32_t i = 0; i < 2; ++i) {
@@ -136,7 +136,7 @@ TEST_CASE("A trial that was paused for more goes on first, and is for its base w
 }
 
 TEST_CASE("A change whose save failed is tried again with the next result", "[resources]") {
-  Shared shared(4, 1);
+  CopyOnWrite shared(4, 1);
   shared.add(1);
   for (int i = 1; i < 4; ++i) {
     const Decision decision = shared.scheduler->on_result(shared.trials[0], result_at(i, 1));
@@ -169,7 +169,7 @@ TEST_CASE("Amounts can be a function's instead, of the trial and its result", "[
     if (result.training_iteration < 3) return std::optional<Resources>();
     return std::optional<Resources>({{"cpu", result.training_iteration < 5 ? 4.0 : 1.0}});
   };
-  Shared shared(8, 4);
+  CopyOnWrite shared(8, 4);
   shared.scheduler = make_resource_changing(std::move(options), make_fifo());
   shared.add(1);
   std::vector<double> cpus;

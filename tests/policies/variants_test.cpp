@@ -294,8 +294,8 @@ TEST_CASE("random and grid try each config as often as they are told, and keep t
     const auto once = make_searcher(name, space, 2);
     const auto searcher = make_searcher(name, space, 2, options);
     CHECK(searcher->total() == 12);
-    CHECK(searcher->pace().max_concurrent == 3);
-    CHECK(searcher->pace().batch);
+    CHECK(searcher->limits().max_concurrent == 3);
+    CHECK(searcher->limits().batch);
     for (std::uint32_t config = 0; config < 4; ++config) {
       Json expected = next_config(*once, config);
       for (std::uint32_t i = 0; i < 3; ++i) {

@@ -20,8 +20,8 @@ FileVersion file(std::uint64_t inode, std::uint64_t bytes, std::int64_t changed_
 TEST_CASE("A file that two trials write one after the other is overwritten", "[unit][plain]") {
   const bool is_renamed = GENERATE(false, true);
   SharedOutputs outputs;
-  CHECK_FALSE(outputs.take_in(first, 100, {file(1, 10, 150)}));
-  const auto found = outputs.take_in(second, 120, {file(is_renamed ? 2 : 1, 10, 250)});
+  CHECK_FALSE(outputs.add(first, 100, {file(1, 10, 150)}));
+  const auto found = outputs.add(second, 120, {file(is_renamed ? 2 : 1, 10, 250)});
   REQUIRE(found);
   CHECK(found->name == "model.pt");
   CHECK(found->before == first);
@@ -32,21 +32,21 @@ TEST_CASE("What is appended to, or was written by one trial, or before it, is no
           "[unit][plain]") {
   SharedOutputs outputs;
   SECTION("a log grows") {
-    CHECK_FALSE(outputs.take_in(first, 100, {file(1, 10, 150)}));
-    CHECK_FALSE(outputs.take_in(second, 120, {file(1, 20, 250)}));
-    CHECK_FALSE(outputs.take_in(first, 300, {file(1, 30, 350)}));
+    CHECK_FALSE(outputs.add(first, 100, {file(1, 10, 150)}));
+    CHECK_FALSE(outputs.add(second, 120, {file(1, 20, 250)}));
+    CHECK_FALSE(outputs.add(first, 300, {file(1, 30, 350)}));
   }
   SECTION("only the first one wrote it") {
-    CHECK_FALSE(outputs.take_in(first, 100, {file(1, 10, 150)}));
-    CHECK_FALSE(outputs.take_in(second, 120, {file(1, 10, 150)}));
+    CHECK_FALSE(outputs.add(first, 100, {file(1, 10, 150)}));
+    CHECK_FALSE(outputs.add(second, 120, {file(1, 10, 150)}));
   }
   SECTION("it is older than both") {
-    CHECK_FALSE(outputs.take_in(first, 100, {file(1, 10, 50)}));
-    CHECK_FALSE(outputs.take_in(second, 120, {file(1, 10, 50)}));
+    CHECK_FALSE(outputs.add(first, 100, {file(1, 10, 50)}));
+    CHECK_FALSE(outputs.add(second, 120, {file(1, 10, 50)}));
   }
   SECTION("one trial writes it in two attempts") {
-    CHECK_FALSE(outputs.take_in(first, 100, {file(1, 10, 150)}));
-    CHECK_FALSE(outputs.take_in(first, 200, {file(1, 10, 250)}));
+    CHECK_FALSE(outputs.add(first, 100, {file(1, 10, 150)}));
+    CHECK_FALSE(outputs.add(first, 200, {file(1, 10, 250)}));
   }
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("Configs are held against those about configs, results against the oth
         "the param space");
 
   Trial trial;
-  trial.config = CompactText(R"({"batch": 32})");
+  trial.config = InternedJson(R"({"batch": 32})");
   CHECK(values_of(both, trial, result_of(R"({"ms": 3, "val": {"loss": 1}})")) ==
         std::vector<double>{32, -2});
   const auto unknown = values_of(both, trial);

@@ -1,4 +1,4 @@
-// A class trainable's whole conversation, spoken in raw text by a test in the driver's place.
+// A class trainable's whole worker group, spoken in raw text by a test in the driver's place.
 #include <filesystem>
 #include <string>
 

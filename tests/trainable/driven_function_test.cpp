@@ -1,4 +1,4 @@
-// A function trainable's whole conversation, spoken in raw text by a test in the driver's place.
+// A function trainable's whole worker group, spoken in raw text by a test in the driver's place.
 #include <sys/stat.h>
 
 #include <filesystem>

@@ -67,7 +67,7 @@ struct Caller {
     ++told;
   }
 
-  /// Two conversations, the second on what the first has left.
+  /// Two worker groups, the second on what the first has left.
   void talk(const AskSession::Options& options) {
     for (int conversation = 0; conversation < 2; ++conversation) {
       const auto on = session(options);

@@ -10,16 +10,16 @@ namespace tune {
 /// A value that is mostly the default one, such as an empty text, and then takes no more room than
 /// a pointer. Copied as a value.
 template <class T>
-class Rare {
+class BoxedDefault {
  public:
-  Rare() = default;
-  Rare(const Rare& other) : Rare(other.get()) {}
-  Rare(Rare&&) noexcept = default;
-  Rare(T value) {  // NOLINT(google-explicit-constructor)
+  BoxedDefault() = default;
+  BoxedDefault(const BoxedDefault& other) : BoxedDefault(other.get()) {}
+  BoxedDefault(BoxedDefault&&) noexcept = default;
+  BoxedDefault(T value) {  // NOLINT(google-explicit-constructor)
     if (value != T()) value_ = std::make_unique<T>(std::move(value));
   }
-  Rare& operator=(const Rare& other) { return *this = Rare(other); }
-  Rare& operator=(Rare&&) noexcept = default;
+  BoxedDefault& operator=(const BoxedDefault& other) { return *this = BoxedDefault(other); }
+  BoxedDefault& operator=(BoxedDefault&&) noexcept = default;
 
   const T& get() const {
     static const T none{};

@@ -48,7 +48,7 @@ void split(std::string_view text, std::string& shape, std::string& values) {
 
 }  // namespace
 
-std::string CompactText::text() const {
+std::string InternedJson::text() const {
   if (shape_ == nullptr) return own_;
   std::string text;
   text.reserve(shape_->size() + own_.size());
@@ -65,7 +65,7 @@ std::string CompactText::text() const {
   }
 }
 
-void TextShapes::make_compact(CompactText& text) {
+void JsonInterner::make_compact(InternedJson& text) {
   if (text.shape_ != nullptr || text.own_.empty()) return;
   if (std::any_of(text.own_.begin(), text.own_.end(), is_control)) return;
   shape_.clear();

@@ -12,11 +12,11 @@
 namespace tune {
 
 /// A text, whole or as what it does not share with others.
-class CompactText {
+class InternedJson {
  public:
-  CompactText() = default;
-  CompactText(std::string_view text) : own_(text) {}
-  CompactText& operator=(std::string_view text) {
+  InternedJson() = default;
+  InternedJson(std::string_view text) : own_(text) {}
+  InternedJson& operator=(std::string_view text) {
     shape_ = nullptr;
     own_ = text;
     return *this;
@@ -29,17 +29,17 @@ class CompactText {
   std::size_t own_bytes() const { return own_.size(); }
 
  private:
-  friend class TextShapes;
+  friend class JsonInterner;
   const std::string* shape_ = nullptr;  ///< with a gap for each value
   std::string own_;                     ///< the values, in order; without a shape the whole text
 };
 
 /// The shapes of texts. Must outlive those that it has made compact, their copies too.
-class TextShapes {
+class JsonInterner {
  public:
   /// Changes how `text` is kept, not what it is. It stays whole if it holds control characters, as
   /// no JSON in one line needs, or if there are very many shapes already.
-  void make_compact(CompactText& text);
+  void make_compact(InternedJson& text);
 
  private:
   static constexpr std::size_t most_bytes = 1 << 20;

@@ -76,7 +76,7 @@ class Check {
   void require_quiet(Actor& actor, const std::string& after);
   void require_equal(const Results& was, const Results& is, const std::string& what);
   void require_same_files(const Kept& kept, const std::string& what);
-  void go_on(const Kept& from, std::optional<TrialId> trial, const std::string& what);
+  void continue_from(const Kept& from, std::optional<TrialId> trial, const std::string& what);
   std::optional<Kept> middle_of(Actor& actor);
   void require_moved(const Actor& actor, pid_t pid) const;
 
@@ -253,7 +253,7 @@ Answer Check::saving_changes_nothing() {
 }
 
 /// Whether a process that starts from `from` comes to what the whole run came to.
-void Check::go_on(const Kept& from, std::optional<TrialId> trial, const std::string& what) {
+void Check::continue_from(const Kept& from, std::optional<TrialId> trial, const std::string& what) {
   const Digest before = digest_of(stage_.files(), from.directory);
   Actor actor(stage_, trial);
   actor.start(options_.config, from);
@@ -283,7 +283,8 @@ Answer Check::restores() {
                           : "it reported no checkpoint before its last iteration: a trial that is "
                             "interrupted starts from scratch. See --iterations"};
   }
-  go_on(*middle_, std::nullopt, "restored at iteration " + std::to_string(middle_->iteration));
+  continue_from(*middle_, std::nullopt,
+                "restored at iteration " + std::to_string(middle_->iteration));
   if (same_metrics_.empty()) return Unknown{"it can be restored; to the same results is not known"};
   return {};
 }
@@ -297,7 +298,7 @@ Answer Check::survives_a_kill() {
     actor.tell_step();
     std::this_thread::sleep_for(std::chrono::duration<double>(step_s_ / 2));
     actor.peer().kill();
-    if (middle) go_on(*middle, actor.trial(), "killed in a step and restored");
+    if (middle) continue_from(*middle, actor.trial(), "killed in a step and restored");
   }
   if (!saves_) {
     if (!same_metrics_.empty()) return {};
@@ -308,7 +309,7 @@ Answer Check::survives_a_kill() {
   const auto middle = middle_of(actor);
   actor.tell_save();
   actor.peer().kill();
-  if (middle) go_on(*middle, actor.trial(), "killed in a save and restored");
+  if (middle) continue_from(*middle, actor.trial(), "killed in a save and restored");
   if (same_metrics_.empty()) return Unknown{"it can be restored; to the same results is not known"};
   return {};
 }

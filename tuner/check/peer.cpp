@@ -82,7 +82,7 @@ void PeerLauncher::end(LaunchId launch, Process& process) {
   for (;;) {
     const bool is_cleared = process.clear();
     adopted_.look();
-    const bool is_gone = is_cleared && adopted_.left_of(launch) != Adopted::Left::some;
+    const bool is_gone = is_cleared && adopted_.left_of(launch) != Subreaper::Left::some;
     if (is_gone || now_s() >= until) break;
     ::poll(nullptr, 0, 1);
   }
@@ -132,7 +132,7 @@ bool Peer::read_line(Seconds until) {
   }
 }
 
-Wakeup Peer::hear(Seconds limit_s) {
+Wakeup Peer::next_wakeup(Seconds limit_s) {
   if (!read_line(now_s() + limit_s)) {
     throw Trouble(expected_ + " did not come within " + show(limit_s) + last_words());
   }
@@ -160,7 +160,7 @@ Trouble Peer::unexpected(const Wakeup& heard, const char* wanted) {
 std::optional<std::string> Peer::breaks_silence(Seconds seconds) {
   expect("nothing");
   if (!read_line(now_s() + seconds)) return std::nullopt;
-  return kind_of(hear(seconds));
+  return kind_of(next_wakeup(seconds));
 }
 
 std::optional<ExitStatus> Peer::end_within(Seconds seconds) {

@@ -34,7 +34,7 @@ class PeerLauncher {
  private:
   ProcessWide process_wide_;
   Spawner spawner_;
-  Adopted adopted_;
+  Subreaper adopted_;
   std::uint64_t launches_ = 0;
 };
 
@@ -56,11 +56,11 @@ class Peer {
 
   /// What it says next. Trouble if that is nothing within `limit_s`, no message, an error, or its
   /// end.
-  Wakeup hear(Seconds limit_s);
+  Wakeup next_wakeup(Seconds limit_s);
   /// The same, of this kind; `wanted` is what that is called: "a result".
   template <class Kind>
   Kind hear_a(const char* wanted, Seconds limit_s) {
-    const Wakeup heard = hear(limit_s);
+    const Wakeup heard = next_wakeup(limit_s);
     if (const auto* const kind = std::get_if<Kind>(&heard)) return *kind;
     throw unexpected(heard, wanted);
   }

@@ -99,7 +99,7 @@ void Actor::tell_step() { peer_->send(protocol::Step{iteration_ + 1}, stage_.ans
 
 std::optional<Metrics> Actor::hear_result() {
   peer_->expect("its result of step " + std::to_string(iteration_ + 1));
-  Wakeup heard = peer_->hear(stage_.answer_s());
+  Wakeup heard = peer_->next_wakeup(stage_.answer_s());
   is_refused_ = std::holds_alternative<Refused>(heard);
   if (is_refused_) return std::nullopt;
   auto* const reported = std::get_if<Reported>(&heard);
@@ -110,7 +110,7 @@ std::optional<Metrics> Actor::hear_result() {
   is_done_ = reported->done;
   can_save_ = reported->can_save;
   if (!reported->metrics) return std::nullopt;
-  Metrics metrics = take_in(std::move(*reported->metrics));
+  Metrics metrics = checked_metrics(std::move(*reported->metrics));
   if (reported->checkpoint) {
     try {
       const auto given =
@@ -124,7 +124,7 @@ std::optional<Metrics> Actor::hear_result() {
 }
 
 /// As a driver does, which judges it by the trial so far.
-Metrics Actor::take_in(Metrics metrics) {
+Metrics Actor::checked_metrics(Metrics metrics) {
   Trial trial;
   trial.iteration = iteration_;
   try {

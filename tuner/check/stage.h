@@ -103,7 +103,7 @@ class Actor {
  private:
   protocol::Start start_message(const Json& config, const std::optional<Kept>& from) const;
   void judge_echo(std::optional<std::int64_t> named, std::int64_t asked);
-  Metrics take_in(Metrics metrics);
+  Metrics checked_metrics(Metrics metrics);
 
   Stage& stage_;
   TrialId trial_;

@@ -189,8 +189,8 @@ HandedOver CheckpointStore::judge(TrialId trial, const std::string& reported) {
   return HandedOver::judge(files_, working_directory(trial), reported);
 }
 
-path CheckpointStore::take_over(CheckpointRef checkpoint, int attempt,
-                                const std::string& reported) {
+path CheckpointStore::adopt_checkpoint(CheckpointRef checkpoint, int attempt,
+                                       const std::string& reported) {
   return adopt(judge(checkpoint.trial, reported), checkpoint, attempt);
 }
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "trainable/values.h"
-#include "tuner/checkpoints/checkpoint_keeper.h"
+#include "tuner/checkpoints/checkpoint_storage.h"
 #include "tuner/checkpoints/checkpoint_tree.h"
 #include "tuner/checkpoints/described_tree.h"
 #include "tuner/checkpoints/handed_over.h"
@@ -22,7 +22,7 @@
 namespace tune {
 
 /// All calls block on the disk: run them beside the loop. Errors are Error (machine).
-class CheckpointStore final : public CheckpointKeeper {
+class CheckpointStore final : public CheckpointStorage {
  public:
   /// `experiment`: its directory, absolute. `files` outlives it.
   CheckpointStore(FileSystem& files, std::filesystem::path experiment)
@@ -36,8 +36,8 @@ class CheckpointStore final : public CheckpointKeeper {
   std::filesystem::path begin(CheckpointRef checkpoint, int attempt) override;
 
   void add_part(CheckpointRef checkpoint, int attempt, const std::string& reported) override;
-  std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
-                                  const std::string& reported) override;
+  std::filesystem::path adopt_checkpoint(CheckpointRef checkpoint, int attempt,
+                                         const std::string& reported) override;
 
   void copy(CheckpointRef checkpoint, int attempt, const std::filesystem::path& root,
             const std::filesystem::path& name) override;

@@ -93,7 +93,7 @@ struct CheckpointFound {
 };
 
 /// What its user will not expect of a program, mostly of one that knows nothing of the driver.
-struct Remarked {
+struct LaunchAdvisory {
   enum class What {
     silent,      ///< it prints nothing
     other_name,  ///< it prints a metric that is called almost as the one that is awaited
@@ -168,9 +168,9 @@ struct ControlAsked {
   ControlRequest request;
 };
 
-using Wakeup =
-    std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound, Remarked,
-                 SaveAnswered, Faulted, RanToEnd, Disconnected, Exited, Interrupted, ControlAsked>;
+using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound,
+                            LaunchAdvisory, SaveAnswered, Faulted, RanToEnd, Disconnected, Exited,
+                            Interrupted, ControlAsked>;
 
 class Executor {
  public:

@@ -22,18 +22,18 @@ EventStream::EventStream(FileSystem& files, path directory, std::uint64_t next)
 
 void EventStream::read(const Visit& visit) {
   for (;;) {
-    if (!place_ && !find_journal(visit)) return require_newest();
+    if (!position_ && !find_journal(visit)) return require_newest();
     try {
       read_journal_on(visit);
     } catch (const DamageError&) {
       throw;
     } catch (const Error&) {
       // A driver may have removed it just now: its lines are in the history then.
-      if (files_.exists(paths::journal(directory_, place_->generation))) throw;
-      place_.reset();
+      if (files_.exists(paths::journal(directory_, position_->generation))) throw;
+      position_.reset();
       continue;
     }
-    if (!go_on(visit)) return require_newest();
+    if (!next_journal(visit)) return require_newest();
   }
 }
 
@@ -42,7 +42,7 @@ void EventStream::read(const Visit& visit) {
 void EventStream::require_newest() {
   for (int current = 0;;) {
     const int before = std::exchange(current, current_generation(files_, directory_));
-    if (place_ && place_->generation >= current) return;
+    if (position_ && position_->generation >= current) return;
     try {
       if (read_journal_header(files_, paths::journal(directory_, current)) || current > 1) return;
       throw lacks_header(paths::journal(directory_, current));
@@ -89,7 +89,7 @@ bool EventStream::find_journal(const Visit& visit) {
   } else {
     --found;
   }
-  place_ = Place{found->second, 0};
+  position_ = Position{found->second, 0};
   return true;
 }
 
@@ -108,10 +108,10 @@ void EventStream::read_history(const Visit& visit, std::uint64_t end) {
 }
 
 void EventStream::read_journal_on(const Visit& visit) {
-  const path file = paths::journal(directory_, place_->generation);
+  const path file = paths::journal(directory_, position_->generation);
   const auto entry = files_.entry(file);
   // One that is shorter was cut at a resume: what is written to it since has numbers of its own.
-  if (entry && entry->bytes < place_->bytes) place_->bytes = 0;
+  if (entry && entry->bytes < position_->bytes) position_->bytes = 0;
   std::uint64_t bad_bytes = 0;  // of a line that is damaged, unless others follow: then it is torn
   for_each_line(
       files_, file,
@@ -119,7 +119,7 @@ void EventStream::read_journal_on(const Visit& visit) {
         if (bad_bytes > 0) {
           throw DamageError(machine_error("the journal " + file.native() +
                                           " is damaged after event " + std::to_string(next_ - 1) +
-                                          ", at byte " + std::to_string(place_->bytes)),
+                                          ", at byte " + std::to_string(position_->bytes)),
                             {});
         }
         const auto text = journal_line_text(line);
@@ -128,10 +128,10 @@ void EventStream::read_journal_on(const Visit& visit) {
           return true;
         }
         if (const auto number = event_number(*text)) take(*text, *number, visit);
-        place_->bytes += line.size() + 1;
+        position_->bytes += line.size() + 1;
         return true;
       },
-      place_->bytes);
+      position_->bytes);
 }
 
 /// Gives it unless it was given already.
@@ -144,21 +144,21 @@ void EventStream::take(std::string_view text, std::uint64_t number, const Visit&
 
 /// Goes on to the next journal if that begins where this one has ended. It is begun when this one
 /// is written to its end.
-bool EventStream::go_on(const Visit& visit) {
-  const path file = paths::journal(directory_, place_->generation + 1);
+bool EventStream::next_journal(const Visit& visit) {
+  const path file = paths::journal(directory_, position_->generation + 1);
   if (!files_.exists(file)) return false;
   const auto header = read_journal_header(files_, file);
   if (!header) return false;
   if (header->first > next_) {
     // Once it is in force, what this one does not have was cut off or damaged.
-    if (current_generation(files_, directory_) <= place_->generation) return false;
+    if (current_generation(files_, directory_) <= position_->generation) return false;
     read_journal_on(visit);  // what was written since it was read last
     if (header->first > next_) {
       missing_ += header->first - next_;
       next_ = header->first;
     }
   }
-  place_ = Place{place_->generation + 1, 0};
+  position_ = Position{position_->generation + 1, 0};
   return true;
 }
 

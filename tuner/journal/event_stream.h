@@ -33,13 +33,13 @@ class EventStream {
   std::uint64_t missing() const { return missing_; }
 
  private:
-  struct Place {
+  struct Position {
     int generation = 1;
     std::uint64_t bytes = 0;  ///< of its journal that were given, or passed over
   };
 
   bool find_journal(const Visit& visit);
-  bool go_on(const Visit& visit);
+  bool next_journal(const Visit& visit);
   void require_newest();
   void read_history(const Visit& visit, std::uint64_t end);
   void read_journal_on(const Visit& visit);
@@ -49,7 +49,7 @@ class EventStream {
   std::filesystem::path directory_;
   std::uint64_t next_;
   std::uint64_t missing_ = 0;
-  std::optional<Place> place_;  ///< none: not looked for yet, or that journal is gone
+  std::optional<Position> position_;  ///< none: not looked for yet, or that journal is gone
 };
 
 }  // namespace tune

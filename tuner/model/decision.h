@@ -35,7 +35,7 @@ struct Decision {
   /// From its next attempt on the trial takes these. Only with a pause, which it needs for that.
   std::optional<Resources> resources;
   /// What the policy went by, also if the trial goes on: empty if it did not judge.
-  Why why;
+  Rationale why;
   /// Without `why`: who gives the same answer for another reason gives the same answer.
   bool operator==(const Decision& other) const {
     return action == other.action && checkpoint == other.checkpoint && by_rule == other.by_rule &&

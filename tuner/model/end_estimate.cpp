@@ -106,7 +106,7 @@ Seconds age_of(const Experiment& experiment, const Trial& trial, Seconds now) {
 /// What iterations have taken so far, launches included.
 class IterationPace {
  public:
-  void take_in(Seconds occupied_s, std::int64_t iterations) {
+  void add(Seconds occupied_s, std::int64_t iterations) {
     if (iterations <= 0) return;
     sum_s_ += occupied_s;
     iterations_ += static_cast<double>(iterations);
@@ -181,7 +181,7 @@ EndEstimate by_trials(const Experiment& experiment, const EndConditions& conditi
     if (hangs(conditions, id)) continue;
     const Trial& trial = experiment.trial(id);
     Underway& one = underway.emplace_back(Underway{age_of(experiment, trial, now), {}});
-    pace.take_in(one.age_s, trial.iteration);
+    pace.add(one.age_s, trial.iteration);
     if (conditions.most_iterations && trial.iteration > 0) {
       const double left = *conditions.most_iterations - static_cast<double>(trial.iteration);
       one.longest_s = std::max(0.0, left) * one.age_s / static_cast<double>(trial.iteration);

@@ -222,7 +222,8 @@ Decision read_decision(const JsonFields& fields) {
     decision.action = *action;
   }
   if (decision.action == Action::exploit) decision.exploit = read_exploit(fields);
-  if (fields.has("why")) decision.why = Why::recorded(fields.raw_before_last("why", "metrics"));
+  if (fields.has("why"))
+    decision.why = Rationale::recorded(fields.raw_before_last("why", "metrics"));
   // Records of before `at_max` tell it by what the schedulers then gave as their reason.
   decision.at_max = fields.has("at_max")
                         ? fields.flag("at_max")

@@ -194,7 +194,7 @@ void Experiment::on(const TrialAdded& event, Seconds time) {
   trial.tag = event.tag;
   trial.start_checkpoint = event.start_checkpoint;
   trial.by_hand = event.by_hand;
-  by_hand_ += event.by_hand ? 1 : 0;
+  control_handler_ += event.by_hand ? 1 : 0;
   trials_.push_back(std::move(trial));
   set_state(trials_.back(), TrialState::pending, time);
 }
@@ -275,7 +275,7 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   trial.episodes_total = result.episodes_total;
   trial.last_metrics = result.metrics.text;
   trial.counted_iteration = std::max(trial.counted_iteration, trial.iteration);
-  take_in(trial, result.metrics);
+  add(trial, result.metrics);
   if (event.decision.checkpoint || trial.saves_itself) set_mark(trial, trial.iteration);
   // A wish to stop it, too, outlasts the result, and is not delayed for a save.
   const bool ends = event.decision.action == Action::stop;

@@ -129,7 +129,7 @@ class Experiment {
   const std::string& ran() const { return ran_; }
 
   /// How many trials were added by hand.
-  std::size_t added_by_hand() const { return by_hand_; }
+  std::size_t added_by_hand() const { return control_handler_; }
 
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
@@ -172,7 +172,7 @@ class Experiment {
   void close_attempt(Trial& trial, Seconds time);
   void start_from(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
   // summaries.cpp
-  void take_in(Trial& trial, const Metrics& metrics);
+  void add(Trial& trial, const Metrics& metrics);
   void set_mark(Trial& trial, std::int64_t iteration);
   void thin_marks(Trial& trial) const;
   void forget_summaries(Trial& trial);
@@ -206,7 +206,7 @@ class Experiment {
 
   // lineage.cpp
   void exploit(Trial& trial, const Exploit& exploit, Seconds time);
-  void add_cloning(Trial& trial, TrialId donor, CompactText config, Seconds time);
+  void add_cloning(Trial& trial, TrialId donor, InternedJson config, Seconds time);
   bool note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
   std::optional<DonorCheckpoint> beginning_of(const Trial& trial) const;
   void renew_donor(Trial& trial);
@@ -217,7 +217,7 @@ class Experiment {
   std::unordered_set<std::string, TextHash, std::equal_to<>> names_;
   /// Of running trials with many metrics: where in its summaries each is, once that was asked for.
   std::map<TrialId, std::unordered_map<std::string_view, std::size_t>> positions_;
-  TextShapes shapes_;
+  JsonInterner shapes_;
   std::set<std::pair<std::uint64_t, TrialId>> pending_;
   std::set<std::pair<std::uint64_t, TrialId>> paused_;
   std::set<TrialId> running_;
@@ -228,7 +228,7 @@ class Experiment {
   /// Of each trial that somebody is to be restored from: the indices, one for each clone.
   std::map<TrialId, std::multiset<int>> donated_;
   std::array<std::size_t, std::size(trial_ends)> ended_{};  ///< how many trials, by TrialEnd
-  std::size_t by_hand_ = 0;
+  std::size_t control_handler_ = 0;
   std::uint64_t last_event_ = 0;
   std::uint64_t results_ = 0;
   std::string stop_reason_;

@@ -193,7 +193,7 @@ Cloning parse_cloning(simdjson::dom::element element) {
           fields.integer("iteration"),
           TrialId{static_cast<std::uint32_t>(fields.integer("donor"))},
           fields.integer("donor_iteration", 0),
-          CompactText(fields.json_text("old_config")),
+          InternedJson(fields.json_text("old_config")),
           static_cast<std::uint64_t>(fields.integer("started", 0)),
           fields.small("attempt", 0),
           fields.small("checkpoint", 0),
@@ -534,7 +534,7 @@ void Experiment::load_totals(const Json& totals) {
                                   to_string(TrialId{static_cast<std::uint32_t>(i)}));
     }
     take_its_place(trial, waits ? queued_.at(trial.id) : 0);
-    by_hand_ += trial.by_hand ? 1 : 0;
+    control_handler_ += trial.by_hand ? 1 : 0;
     const auto is_known = [this](TrialId id) { return index_of(id) < trials_.size(); };
     const bool knows_donors =
         (!trial.donor || (is_known(trial.donor->trial) && !trial.lineage.empty())) &&

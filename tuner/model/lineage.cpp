@@ -60,7 +60,7 @@ void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
                                 to_string(trial.id) + ": " + *reason);
   }
   const Trial& donor = find(exploit.donor);
-  CompactText config(exploit.config);
+  InternedJson config(exploit.config);
   shapes_.make_compact(config);
   add_cloning(trial, donor.id, std::move(config), time);
   if (!exploit.tag.empty()) trial.tag = exploit.tag;
@@ -80,7 +80,7 @@ void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
   if (source.trial != trial.id) set_donor(trial, source);  // else as if it were its own donor
 }
 
-void Experiment::add_cloning(Trial& trial, TrialId donor, CompactText config, Seconds time) {
+void Experiment::add_cloning(Trial& trial, TrialId donor, InternedJson config, Seconds time) {
   trial.lineage.push_back({.event = last_event_ + 1,
                            .time = time,
                            .iteration = trial.iteration,

@@ -23,7 +23,7 @@ path trials(const path& experiment, int number);                   ///< trials-1
 path history(const path& experiment);                              ///< history.jsonl
 path notes(const path& experiment);                                ///< notes.jsonl
 path trial(const path& experiment, TrialId trial);                 ///< trial_00012
-path work(const path& trial);                                      ///< work, see CheckpointKeeper
+path work(const path& trial);                                      ///< work, see CheckpointStorage
 path preload_log(const path& experiment);                          ///< preload.log
 path policy_log(const path& experiment, const std::string& kind);  ///< searcher.log
 /// stdout.log, or of another rank than 0 stdout.rank_00003.log

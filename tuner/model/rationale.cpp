@@ -10,7 +10,7 @@
 namespace tune {
 
 /// A record is read by its names: see JsonFields::raw_last.
-void Why::begin(std::string_view name) {
+void Rationale::begin(std::string_view name) {
   const auto is_allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   };
@@ -26,21 +26,21 @@ void Why::begin(std::string_view name) {
   append_key(text_, name);
 }
 
-Why& Why::add(std::string_view name, double value) {
+Rationale& Rationale::add(std::string_view name, double value) {
   begin(name);
   append_number(text_, value);
   text_ += '}';
   return *this;
 }
 
-Why& Why::add(std::string_view name, std::string_view text) {
+Rationale& Rationale::add(std::string_view name, std::string_view text) {
   begin(name);
   append_string(text_, text);
   text_ += '}';
   return *this;
 }
 
-std::string Why::words() const {
+std::string Rationale::words() const {
   simdjson::dom::object fields;
   if (empty() || parse_record(text_).get(fields) != simdjson::SUCCESS) return "";
   const bool has_metric = !fields["metric"].error();
@@ -71,13 +71,13 @@ std::string Why::words() const {
   return words;
 }
 
-bool Why::is_only(std::string_view name) const {
+bool Rationale::is_only(std::string_view name) const {
   simdjson::dom::object fields;
   if (empty() || parse_record(text_).get(fields) != simdjson::SUCCESS) return false;
   return fields.size() == 1 && fields.begin().key() == name;
 }
 
-Why& Why::add_integer(std::string_view name, std::int64_t value) {
+Rationale& Rationale::add_integer(std::string_view name, std::int64_t value) {
   begin(name);
   append_integer(text_, value);
   text_ += '}';

@@ -12,14 +12,14 @@ namespace tune {
 
 /// A JSON object of numbers and texts, as in {"rung":16,"score":0.61,"cutoff":0.72,"of":23}. It
 /// stands in the record of the result and nowhere else: nothing is ever decided by it.
-class Why {
+class Rationale {
  public:
   /// `name` is made of small letters, digits and underscores, and is not "metrics"; else
   /// std::invalid_argument.
-  Why& add(std::string_view name, double value);
-  Why& add(std::string_view name, std::string_view text);
+  Rationale& add(std::string_view name, double value);
+  Rationale& add(std::string_view name, std::string_view text);
   template <std::integral Number>
-  Why& add(std::string_view name, Number value) {
+  Rationale& add(std::string_view name, Number value) {
     return add_integer(name, static_cast<std::int64_t>(value));
   }
 
@@ -33,14 +33,14 @@ class Why {
   bool is_only(std::string_view name) const;
 
   /// What `text` was once.
-  static Why recorded(std::string text) {
-    Why why;
+  static Rationale recorded(std::string text) {
+    Rationale why;
     why.text_ = std::move(text);
     return why;
   }
 
  private:
-  Why& add_integer(std::string_view name, std::int64_t value);
+  Rationale& add_integer(std::string_view name, std::int64_t value);
   void begin(std::string_view name);
 
   std::string text_;

@@ -25,7 +25,7 @@ constexpr std::size_t most_unsaved = 4;
 constexpr std::size_t most_unsaved_by_itself = 64;
 constexpr std::size_t most_unsaved_values = 2048;
 
-void take_in(MetricSummary& summary, double value) {
+void add(MetricSummary& summary, double value) {
   summary.last = value;
   if (!std::isfinite(value)) return;
   summary.min = summary.count == 0 ? value : std::min(summary.min, value);
@@ -38,7 +38,7 @@ void take_in(MetricSummary& summary, double value) {
 
 }  // namespace
 
-void Experiment::take_in(Trial& trial, const Metrics& metrics) {
+void Experiment::add(Trial& trial, const Metrics& metrics) {
   trial.summaries.reserve(metrics.numbers.size());
   trial.recent.reserve(metrics.numbers.size());
   std::size_t next = 0;  // results mostly repeat their order
@@ -51,8 +51,8 @@ void Experiment::take_in(Trial& trial, const Metrics& metrics) {
       if (wide != positions_.end()) wide->second.emplace(trial.summaries.back().name, i);
     }
     if (i >= trial.recent.size()) trial.recent.resize(trial.summaries.size());
-    tune::take_in(trial.summaries[i], metric.value);
-    trial.recent[i].take_in(metric.value);
+    tune::add(trial.summaries[i], metric.value);
+    trial.recent[i].add(metric.value);
     next = i + 1;
   }
 }
@@ -186,14 +186,14 @@ void Experiment::summarise_anew(TrialId id,
   Trial& trial = find(id);
   std::set<std::string, std::less<>> known;
   for (const MetricSummary& summary : trial.summaries) known.emplace(summary.name);
-  CompactText last_metrics = std::move(trial.last_metrics);
+  InternedJson last_metrics = std::move(trial.last_metrics);
   forget_summaries(trial);
   each_result([&](const Metrics& metrics) {
     // A row of a table has columns of the driver's, too.
     Metrics own;
     std::copy_if(metrics.numbers.begin(), metrics.numbers.end(), std::back_inserter(own.numbers),
                  [&](const Metric& metric) { return known.contains(metric.name); });
-    take_in(trial, own);
+    add(trial, own);
   });
   trial.last_metrics = std::move(last_metrics);
   if (is_final(trial.state)) drop_recent(trial.summaries, trial.recent);

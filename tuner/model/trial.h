@@ -72,11 +72,11 @@ inline constexpr TrialEnd trial_ends[] = {TrialEnd::completed, TrialEnd::pruned,
 const char* to_string(TrialEnd end);  ///< "completed", ...
 
 /// A text that somebody else keeps, as small as a pointer.
-class KeptText {
+class InternedName {
  public:
-  KeptText() = default;
-  KeptText(const std::string& text) : text_(&text) {}  // NOLINT(google-explicit-constructor)
-  KeptText(std::string&&) = delete;
+  InternedName() = default;
+  InternedName(const std::string& text) : text_(&text) {}  // NOLINT(google-explicit-constructor)
+  InternedName(std::string&&) = delete;
   operator std::string_view() const {  // NOLINT(google-explicit-constructor)
     return text_ != nullptr ? std::string_view(*text_) : std::string_view();
   }
@@ -90,7 +90,7 @@ class KeptText {
 /// of another one: those that its result.json has. A restore takes back what came after the
 /// checkpoint. NaN and infinities are no numbers here: a score that is not finite is never best.
 struct MetricSummary {
-  KeptText name;  ///< kept by the Experiment that the trial is of
+  InternedName name;  ///< kept by the Experiment that the trial is of
   double last = 0;
   double min = 0;  ///< over numbers only
   double max = 0;
@@ -114,7 +114,7 @@ struct RecentValues {
   std::array<double, 10> ring{};
   std::uint32_t seen = 0;  ///< values ever put into `ring`
 
-  void take_in(double value) { ring[seen++ % ring.size()] = value; }
+  void add(double value) { ring[seen++ % ring.size()] = value; }
   double average_of_last(std::size_t n) const;  ///< n <= 10; over numbers among them only
 };
 
@@ -123,7 +123,7 @@ struct SummaryMark {
   std::int64_t iteration = 0;  ///< of that result
   std::vector<MetricSummary> summaries;
   std::vector<RecentValues> recent;
-  CompactText last_metrics;
+  InternedJson last_metrics;
 };
 
 /// The trial went on as a copy of another one, or, if it is its own donor, anew from an earlier
@@ -134,7 +134,7 @@ struct Cloning {
   std::int64_t iteration = 0;  ///< of the trial, before
   TrialId donor{};             ///< whose checkpoint was restored; before the start: whose is to be
   std::int64_t donor_iteration = 0;  ///< of what was restored; 0: nothing was, or not yet
-  CompactText old_config;     ///< JSON text; the new one is the next cloning's, or the trial's
+  InternedJson old_config;    ///< JSON text; the new one is the next cloning's, or the trial's
   std::uint64_t started = 0;  ///< number of the record with which it took effect; 0: not yet
   int attempt = 0;            ///< the first one after it
   int checkpoint = 0;         ///< index of the donor's that was restored; 0: none
@@ -154,13 +154,13 @@ struct Trial {
   EndedBy ended_by = EndedBy::nobody;  ///< or is being ended
   /// If that is the scheduler: it lets no trial train longer, so this one has not lost.
   bool at_max = false;
-  CompactText config{"{}"};  ///< JSON text in one line
-  std::string tag;           ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
+  InternedJson config{"{}"};  ///< JSON text in one line
+  std::string tag;            ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
 
-  int attempt = 0;          ///< number of the current or last launch, from 1
-  int failures = 0;         ///< failed attempts
-  Rare<std::string> error;  ///< the last failure in one sentence; empty if none
-  Seconds not_before = 0;   ///< Unix time before which a retry must wait (backoff)
+  int attempt = 0;                  ///< number of the current or last launch, from 1
+  int failures = 0;                 ///< failed attempts
+  BoxedDefault<std::string> error;  ///< the last failure in one sentence; empty if none
+  Seconds not_before = 0;           ///< Unix time before which a retry must wait (backoff)
 
   /// What whoever has ended it went by, or a scheduler that has paused it, in words: "rung 16,
   /// score 0.61, cutoff 0.72"; may be empty.
@@ -196,12 +196,12 @@ struct Trial {
   double restored_time_s = 0;
   std::optional<double> timesteps_total;
   std::optional<double> episodes_total;
-  Seconds occupied_s = 0;    ///< how long its attempts before the present one have run
-  Seconds started = 0;       ///< Unix time of the first attempt; 0: never started
-  Seconds ended = 0;         ///< Unix time of the end; 0: not yet
-  KeptText host;             ///< where its last attempt ran; empty: it never started, or not known
-  Rare<std::string> gpus;    ///< that this attempt had, by name: "0,1"
-  CompactText last_metrics;  ///< JSON text of the last result's metrics; empty: none yet
+  Seconds occupied_s = 0;  ///< how long its attempts before the present one have run
+  Seconds started = 0;     ///< Unix time of the first attempt; 0: never started
+  Seconds ended = 0;       ///< Unix time of the end; 0: not yet
+  InternedName host;       ///< where its last attempt ran; empty: it never started, or not known
+  BoxedDefault<std::string> gpus;  ///< that this attempt had, by name: "0,1"
+  InternedJson last_metrics;       ///< JSON text of the last result's metrics; empty: none yet
 
   std::vector<MetricSummary> summaries;  ///< in the order the metrics first appeared
   /// Beside `summaries`, of results since the trial began or was taken up again after its end; none
@@ -221,10 +221,10 @@ struct Trial {
   int failed_saves = 0;  ///< in all
   int failed_saves_in_a_row = 0;
   /// Where a trial that has no checkpoint of its own starts from (`resume_from_checkpoint`).
-  Rare<std::string> start_checkpoint;
+  BoxedDefault<std::string> start_checkpoint;
 
   /// What its next attempt takes; empty: what the spec says.
-  Rare<Resources> resources;
+  BoxedDefault<Resources> resources;
 
   std::optional<DonorCheckpoint> donor;
   std::vector<Cloning> lineage;  ///< oldest first

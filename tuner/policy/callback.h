@@ -32,7 +32,7 @@ struct RunInfo {
 };
 
 /// See `Callback::settle`.
-using Settle = std::function<void(const std::stop_token&)>;
+using DurableFlush = std::function<void(const std::stop_token&)>;
 
 /// Runs on the loop's thread, so a hook must return quickly: hand slow work to a thread of your
 /// own. `Trial::id` names the trial's directory below `RunInfo::directory`. An exception out of a
@@ -116,7 +116,7 @@ class Callback {
   /// another thread, it returns when all of them are on disk, or throws, and the snapshot is tried
   /// again later. Told to stop, it may throw at once: the run is over, and its end waits. Empty:
   /// there is nothing to wait for. What it refers to lives as long as the callback.
-  virtual Settle settle() { return {}; }
+  virtual DurableFlush flush_durable() { return {}; }
 };
 
 }  // namespace tune

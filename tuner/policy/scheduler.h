@@ -79,7 +79,7 @@ class Scheduler {
   virtual Json save() const { return Json::object(); }
   /// One with the same state, for a snapshot to call `save` of it on another thread while this one
   /// goes on; null: it is called on the loop, which then stands still for as long as that takes.
-  /// Must be fast (below 5 ms), however many trials there are: schedulers/copies.h helps.
+  /// Must be fast (below 5 ms), however many trials there are: schedulers/copy_on_write.h helps.
   virtual std::unique_ptr<Scheduler> copy() const { return nullptr; }
   virtual void load(const Json& state) { (void)state; }
 };

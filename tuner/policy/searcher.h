@@ -39,7 +39,7 @@ enum class Ended {
 };
 
 /// How suggestions are asked for.
-struct Pace {
+struct SuggestionLimits {
   int ahead = 0;  ///< so many before they are needed, if the searcher may take long
   /// Nothing new while so many of its trials have not ended.
   std::optional<std::int64_t> max_concurrent;
@@ -89,7 +89,7 @@ class Searcher {
   /// comes from another thread than the loop's, one after the other in the order of the record.
   virtual bool may_take_long() const { return false; }
 
-  virtual Pace pace() const { return {}; }
+  virtual SuggestionLimits limits() const { return {}; }
 
   virtual Json save() const = 0;
   /// Error if `state` is not its own.

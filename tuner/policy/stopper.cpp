@@ -48,8 +48,8 @@ class MetricBound : public Stopper {
     return should_stop(trial, result);
   }
 
-  Why why() const override {
-    return Why().add("metric", metric_).add("value", value_).add("bound", bound_);
+  Rationale why() const override {
+    return Rationale().add("metric", metric_).add("value", value_).add("bound", bound_);
   }
 
  private:
@@ -70,7 +70,7 @@ class MaxIteration : public Stopper {
     return should_stop(trial, result);
   }
 
-  Why why() const override { return Why().add("max_iteration", iterations_); }
+  Rationale why() const override { return Rationale().add("max_iteration", iterations_); }
 
  private:
   std::int64_t iterations_;
@@ -104,7 +104,9 @@ class NotFinite : public Stopper {
            result.training_iteration == trial.counted_iteration;
   }
 
-  Why why() const override { return Why().add("not_finite", last_).add("times", options_.times); }
+  Rationale why() const override {
+    return Rationale().add("not_finite", last_).add("times", options_.times);
+  }
 
   void on_trial_end(const Trial& trial) override { in_a_row_.erase(trial.id); }
 
@@ -170,8 +172,8 @@ class TrialPlateau : public Stopper {
            has_settled(known->second);
   }
 
-  Why why() const override {
-    return Why()
+  Rationale why() const override {
+    return Rationale()
         .add("metric", options_.metric)
         .add("deviation", deviation_)
         .add("bound", options_.std)
@@ -236,7 +238,7 @@ class ExperimentPlateau : public Stopper {
   bool should_stop(const Trial& trial, const Result& result) override {
     const auto value = result.find(options_.metric);
     if (!value || !std::isfinite(*value)) return false;
-    take_in(trial.id, *value);
+    add(trial.id, *value);
     settled_results_ = has_settled() ? settled_results_ + 1 : 0;
     return false;
   }
@@ -277,7 +279,7 @@ class ExperimentPlateau : public Stopper {
  private:
   /// A trial that has dropped out of the best needs no memory: to come back it must beat the worst
   /// of them, which its earlier values did not.
-  void take_in(TrialId id, double value) {
+  void add(TrialId id, double value) {
     const auto known = std::find_if(best_.begin(), best_.end(),
                                     [&](const auto& entry) { return entry.second == id; });
     if (known != best_.end()) {
@@ -314,7 +316,7 @@ class AnyStopper : public Stopper {
     return any_says([&](Stopper& each) { return each.should_stop_again(trial, result); });
   }
 
-  Why why() const override {
+  Rationale why() const override {
     if (first_ == nullptr) return {};
     return first_->stopper->why().add("rule", first_->name);
   }

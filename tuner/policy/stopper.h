@@ -28,7 +28,7 @@ class Stopper {
   virtual bool should_stop_again(const Trial& trial, const Result& result);
 
   /// What the last `should_stop` went by that said so; need not outlive a snapshot.
-  virtual Why why() const { return {}; }
+  virtual Rationale why() const { return {}; }
 
   /// The trial reached a final state: what is kept for it can go. A trial that the user queues
   /// again starts anew here.

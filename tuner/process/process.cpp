@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds patience{5};
 
 /// waitid on a pidfd, without waiting; false if the process is not our child any more.
-bool look_at(int pidfd, siginfo_t& info, int flags) {
+bool view_experiment(int pidfd, siginfo_t& info, int flags) {
   info = {};
   const int all = WEXITED | WNOHANG | __WALL | flags;
   return ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, all) == 0;
@@ -52,7 +52,7 @@ Process::~Process() {
 
 void Process::signal(int signal) const noexcept {
   siginfo_t info;
-  if (reaped_ || !look_at(pidfd_.get(), info, WNOWAIT)) return;
+  if (reaped_ || !view_experiment(pidfd_.get(), info, WNOWAIT)) return;
   // Our child holds its number until it is reaped.
   if (::getpgid(pid_) != pid_) ::kill(pid_, signal);
   ::kill(-pid_, signal);
@@ -60,12 +60,13 @@ void Process::signal(int signal) const noexcept {
 
 void Process::signal_leader(int signal) const noexcept {
   siginfo_t info;
-  if (!reaped_ && look_at(pidfd_.get(), info, WNOWAIT)) ::kill(pid_, signal);
+  if (!reaped_ && view_experiment(pidfd_.get(), info, WNOWAIT)) ::kill(pid_, signal);
 }
 
 std::optional<ExitStatus> Process::ended() const {
   siginfo_t info;
-  if (!look_at(pidfd_.get(), info, WNOWAIT)) return ExitStatus{.exit_code = -1, .signal = 0};
+  if (!view_experiment(pidfd_.get(), info, WNOWAIT))
+    return ExitStatus{.exit_code = -1, .signal = 0};
   if (info.si_pid == 0) return std::nullopt;
   if (info.si_code == CLD_EXITED) return ExitStatus{.exit_code = info.si_status, .signal = 0};
   return ExitStatus{.exit_code = 0, .signal = info.si_status};
@@ -74,7 +75,7 @@ std::optional<ExitStatus> Process::ended() const {
 bool Process::clear() {
   siginfo_t info;
   if (cleared_) return true;
-  if (!reaped_ && !look_at(pidfd_.get(), info, WNOWAIT)) {
+  if (!reaped_ && !view_experiment(pidfd_.get(), info, WNOWAIT)) {
     let_go();  // somebody else has reaped it, and its number may be anybody's
     return true;
   }
@@ -90,7 +91,7 @@ bool Process::clear() {
     reaped_ = reaped_ || info.si_pid == pid_;
   }
   // A leader that has moved to another group.
-  if (!reaped_) reaped_ = !look_at(pidfd_.get(), info, 0) || info.si_pid != 0;
+  if (!reaped_) reaped_ = !view_experiment(pidfd_.get(), info, 0) || info.si_pid != 0;
   cleared_ = reaped_ && !some_live;
   return cleared_;
 }

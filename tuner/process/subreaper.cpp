@@ -108,34 +108,34 @@ bool LivingServers::has(std::uint64_t number) const {
   return living_.contains(number);
 }
 
-Adopted::Adopted() : prefix_(next_prefix()), session_(::getsid(0)) {
+Subreaper::Subreaper() : prefix_(next_prefix()), session_(::getsid(0)) {
   for (const pid_t pid : adopted_children().value_or(std::vector<pid_t>())) {
     seen_.emplace(pid, Owner{Owner::Kind::program, {}});
   }
 }
 
-std::string Adopted::variable(LaunchId launch) const {
+std::string Subreaper::variable(LaunchId launch) const {
   return launch_variable +
          ("=" + mark_of(prefix_ + std::to_string(static_cast<std::uint64_t>(launch))));
 }
 
-void Adopted::expect(LaunchId launch, bool is_forked) {
+void Subreaper::expect(LaunchId launch, bool is_forked) {
   launches_.emplace(launch, Known{.is_forked = is_forked});
   awaited_forks_ += is_forked ? 1 : 0;
 }
 
-void Adopted::began(LaunchId launch, pid_t leader) {
+void Subreaper::began(LaunchId launch, pid_t leader) {
   settle_fork(launches_[launch]);
   launches_[launch].leader = leader;
   leaders_.insert_or_assign(leader, launch);
 }
 
-void Adopted::ended(LaunchId launch) {
+void Subreaper::ended(LaunchId launch) {
   settle_fork(launches_[launch]);
   launches_[launch].ended = true;
 }
 
-void Adopted::forget(LaunchId launch) {
+void Subreaper::forget(LaunchId launch) {
   const auto known = launches_.find(launch);
   if (known == launches_.end()) return;
   settle_fork(known->second);
@@ -143,18 +143,18 @@ void Adopted::forget(LaunchId launch) {
   launches_.erase(known);
 }
 
-Adopted::Left Adopted::left_of(LaunchId launch) const {
+Subreaper::Left Subreaper::left_of(LaunchId launch) const {
   const auto known = launches_.find(launch);
   return known == launches_.end() ? Left::nothing : known->second.left;
 }
 
-void Adopted::look() {
+void Subreaper::look() {
   for (int looks = 0; look_once() && looks < most_looks; ++looks) {
   }
 }
 
 /// True if what was reaped may have left children, which are this process's by now.
-bool Adopted::look_once() {
+bool Subreaper::look_once() {
   const auto children = adopted_children();
   if (!children) return false;
   for (auto& [launch, known] : launches_) known.left = Left::nothing;
@@ -191,7 +191,7 @@ bool Adopted::look_once() {
   return again;
 }
 
-Adopted::Owner Adopted::owner_of(pid_t pid, bool is_dead) const {
+Subreaper::Owner Subreaper::owner_of(pid_t pid, bool is_dead) const {
   const auto leader = leaders_.find(::getpgid(pid));
   if (leader != leaders_.end()) return {Owner::Kind::launch, leader->second};
   const auto before = seen_.find(pid);
@@ -225,17 +225,17 @@ Adopted::Owner Adopted::owner_of(pid_t pid, bool is_dead) const {
   return {Owner::Kind::program, {}};
 }
 
-void Adopted::settle_fork(Known& launch) {
+void Subreaper::settle_fork(Known& launch) {
   if (std::exchange(launch.is_forked, false)) --awaited_forks_;
 }
 
 /// What is about to be a trial is not, though its server is gone.
-void Adopted::end_if_left(pid_t pid, std::uint64_t server) {
+void Subreaper::end_if_left(pid_t pid, std::uint64_t server) {
   if (awaited_forks_ > 0 || servers_.has(server)) return;
   is_left_of_servers_ = ::kill(pid, SIGKILL) == 0 || is_left_of_servers_;
 }
 
-void Adopted::end_if_over(pid_t pid, LaunchId launch) {
+void Subreaper::end_if_over(pid_t pid, LaunchId launch) {
   const auto known = launches_.find(launch);
   if (known != launches_.end() && !known->second.ended) return;
   // A child's number is its own until it is reaped, which nobody else does.

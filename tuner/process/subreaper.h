@@ -50,10 +50,10 @@ std::string mark_of(const std::string& word);
 /// own: these are neither signalled nor reaped. What has died before it was ever looked at is
 /// reaped if it is in another group or session than the driver, and left to the program otherwise.
 /// One thread.
-class Adopted {
+class Subreaper {
  public:
   /// Children that are there now are the program's own.
-  Adopted();
+  Subreaper();
 
   /// The variable by which whatever a launch starts is known again. It names the launches of outer
   /// drivers too, if this one is itself a trial.

@@ -133,7 +133,7 @@ class Watchdog::Watch {
     });
   }
 
-  Doings doings;
+  ActivityTracker activities;
   ProcessGroups groups;
   std::atomic<int> first_signal = 0;
   std::atomic<int> interrupts = 0;
@@ -176,7 +176,7 @@ class Watchdog::Watch {
       text += "tune: left by force, since the driver had not ended " +
               std::to_string(static_cast<long>(patience_s_)) + " s after it was to leave at once";
       const char* separator = ": ";
-      for (const std::string& doing : doings.list(worth_telling_s)) {
+      for (const std::string& doing : activities.list(worth_telling_s)) {
         text += std::exchange(separator, "; ") + doing;
       }
       try_to_say(text + "\n" + advice_ + "\n");
@@ -215,7 +215,7 @@ void Watchdog::pass_on() { watch_->pass_on(); }
 void Watchdog::only_lingers(std::string error) { watch_->only_lingers(std::move(error)); }
 int Watchdog::first_signal() const { return watch_->first_signal; }
 int Watchdog::interrupts() const { return watch_->interrupts; }
-Doings& Watchdog::doings() { return watch_->doings; }
+ActivityTracker& Watchdog::activities() { return watch_->activities; }
 ProcessGroups& Watchdog::groups() { return watch_->groups; }
 
 }  // namespace tune

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tuner/base/clock.h"
-#include "tuner/process/activity.h"
+#include "tuner/process/activity_tracker.h"
 
 namespace tune {
 
@@ -62,7 +62,7 @@ class Watchdog {
   /// `error`: what ended the run, if it has failed: said, if it comes to that.
   void only_lingers(std::string error = "");
 
-  Doings& doings();
+  ActivityTracker& activities();
   ProcessGroups& groups();
 
  private:

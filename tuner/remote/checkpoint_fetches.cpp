@@ -35,17 +35,17 @@ CheckpointFetches::CheckpointFetches(FileSystem& files, path directory, RemoteSt
                                      const UploadMemory& memory)
     : files_(files), directory_(std::move(directory)), store_(store), memory_(memory) {}
 
-CheckpointFetches::Look CheckpointFetches::begin(CheckpointRef checkpoint) {
+CheckpointFetches::FetchState CheckpointFetches::begin(CheckpointRef checkpoint) {
   const path place = paths::checkpoint(directory_, checkpoint);
-  if (files_.exists(place)) return Look::came;
+  if (files_.exists(place)) return FetchState::came;
   if (const auto evicted = find_evicted(files_, place)) {
     begin_tree({.checkpoint = checkpoint, .directory = evicted->place.directory},
                bytes_in(evicted->manifest));
-    return Look::coming;
+    return FetchState::coming;
   }
   // Of what this disk has lost, nothing here says what it was: its marker there does.
   const auto up = memory_.checkpoints().find(checkpoint);
-  if (up == memory_.checkpoints().end()) return Look::lost;
+  if (up == memory_.checkpoints().end()) return FetchState::lost;
   files_.make_directories(remote_directory(directory_));
   files_.remove_file(found_marker());
   const std::string marker = checkpoint_marker_name(up->second);
@@ -53,7 +53,7 @@ CheckpointFetches::Look CheckpointFetches::begin(CheckpointRef checkpoint) {
                      .directory = up->second,
                      .stage = Stage::marker,
                      .job = store_.begin_get(marker, found_marker(), most_checkpoint_marker_bytes)};
-  return Look::coming;
+  return FetchState::coming;
 }
 
 void CheckpointFetches::begin_tree(Current current, std::uint64_t bytes) {
@@ -76,23 +76,23 @@ std::optional<CheckpointRef> CheckpointFetches::under_way() const {
   return current_ ? std::optional(current_->checkpoint) : std::nullopt;
 }
 
-CheckpointFetches::Look CheckpointFetches::look() {
+CheckpointFetches::FetchState CheckpointFetches::look() {
   const std::string doing = "downloading " + current_->directory;
   try {
     if (!store_.rcd().look(doing, current_->job)) {
       current_->progress.require(doing, store_.rcd().moved_bytes(current_->job));
-      return Look::coming;
+      return FetchState::coming;
     }
     Current ended = std::move(*current_);
     current_.reset();
-    const bool is_whole = ended.stage == Stage::marker ? go_on(std::move(ended)) : note(ended);
-    if (current_) return Look::coming;
-    if (is_whole) return Look::came;
+    const bool is_whole = ended.stage == Stage::marker ? advance(std::move(ended)) : note(ended);
+    if (current_) return FetchState::coming;
+    if (is_whole) return FetchState::came;
   } catch (const RemoteError& error) {
     abandon();
     // What rclone itself finds damaged, the keeper finds missing.
     if (error.kind() == RemoteError::Kind::damaged || error.kind() == RemoteError::Kind::too_large)
-      return Look::came;
+      return FetchState::came;
     if (error.kind() != RemoteError::Kind::missing) throw;
   } catch (const Error&) {
     abandon();
@@ -102,7 +102,7 @@ CheckpointFetches::Look CheckpointFetches::look() {
 }
 
 /// With the checkpoint, once its marker is here.
-bool CheckpointFetches::go_on(Current current) {
+bool CheckpointFetches::advance(Current current) {
   const auto there = files_.entry(found_marker());
   if (!there || !there->is_regular || there->bytes > most_checkpoint_marker_bytes) return false;
   auto marker = parse_checkpoint_marker(files_.read(found_marker()));
@@ -124,9 +124,9 @@ bool CheckpointFetches::note(const Current& current) {
   return !note_evicted(files_, directory_, store_.root(), *current.marker, manifest);
 }
 
-CheckpointFetches::Look CheckpointFetches::lost(const std::string& doing) {
+CheckpointFetches::FetchState CheckpointFetches::lost(const std::string& doing) {
   // A disk that is not mounted has nothing at all.
-  if (store_.list("", false).contains("experiment.json")) return Look::lost;
+  if (store_.list("", false).contains("experiment.json")) return FetchState::lost;
   throw RemoteError(RemoteError::Kind::unreachable,
                     doing + ": nothing of the experiment is on " + store_.root());
 }

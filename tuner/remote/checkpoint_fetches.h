@@ -28,15 +28,15 @@ class CheckpointFetches {
                     const UploadMemory& memory);
 
   /// Lost: the remote answers, and has the experiment, and not this, whole.
-  enum class Look { coming, came, lost };
+  enum class FetchState { coming, came, lost };
   /// Begins with it; none may be under way. It came if it is here already. Error: nothing is
   /// under way.
-  Look begin(CheckpointRef checkpoint);
+  FetchState begin(CheckpointRef checkpoint);
   std::optional<CheckpointRef> under_way() const;
 
   /// Takes the one under way further without waiting for its bytes. RemoteError, and none is under
   /// way any more: the remote does not answer.
-  Look look();
+  FetchState look();
   void abandon() noexcept;
 
  private:
@@ -50,9 +50,9 @@ class CheckpointFetches {
     std::optional<CheckpointMarker> marker = {};  ///< of one that this disk has lost
   };
   void begin_tree(Current current, std::uint64_t bytes);
-  bool go_on(Current current);
+  bool advance(Current current);
   bool note(const Current& current);
-  Look lost(const std::string& doing);
+  FetchState lost(const std::string& doing);
   std::filesystem::path found_marker() const;
   std::filesystem::path aside(CheckpointRef checkpoint) const;
 

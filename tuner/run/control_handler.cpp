@@ -18,26 +18,26 @@ std::string trials(std::size_t count) { return count_of(count, "running trial");
 
 /// What its hello promises, its first result shows: a function may report without a way to save.
 bool saves_when_told(const Attempt& attempt) {
-  return attempt.has_result ? attempt.can_save : attempt.conversation->can_save();
+  return attempt.has_result ? attempt.can_save : attempt.worker_group->can_save();
 }
 
 }  // namespace
 
-ControlAnswer ByHand::answer_on_leaving(const ControlRequest& request) {
+ControlAnswer ControlHandler::answer_on_leaving(const ControlRequest& request) {
   using Kind = ControlRequest::Kind;
   const bool is_granted =
       (request.kind == Kind::stop || request.kind == Kind::pause) && !request.trial;
   return {is_granted, "no trial runs; the driver is leaving", {}};
 }
 
-ControlAnswer ByHand::obey(const ControlRequest& request) {
+ControlAnswer ControlHandler::handle(const ControlRequest& request) {
   using Kind = ControlRequest::Kind;
   if (request.kind == Kind::pause && !request.trial) return pause();
   if (request.kind == Kind::waits && request.trial) return waits(*request.trial);
   if (request.kind == Kind::waits) return waits();
-  const Winding& winding = run_.winding();
-  if (winding.kind == Winding::Kind::interrupted) {
-    return refused("the driver is leaving already (" + winding.reason +
+  const ShutdownState& shutdown = run_.shutdown();
+  if (shutdown.kind == ShutdownState::Kind::interrupted) {
+    return refused("the driver is leaving already (" + shutdown.reason +
                    (can_keep_state(run_.spec()) ? "): its trials are being saved"
                                                 : "): its trials are being ended"));
   }
@@ -60,15 +60,15 @@ ControlAnswer ByHand::obey(const ControlRequest& request) {
   return request.trial ? stop(*request.trial) : stop();
 }
 
-std::vector<TrialId> ByHand::running() const {
+std::vector<TrialId> ControlHandler::running() const {
   std::vector<TrialId> ids;
   for (const auto& [id, attempt] : run_.attempts()) ids.push_back(id);
   return ids;
 }
 
-ControlAnswer ByHand::stop() {
-  if (run_.winding())
-    return {true, "the experiment is ending already: " + run_.winding().reason, {}};
+ControlAnswer ControlHandler::stop() {
+  if (run_.shutdown())
+    return {true, "the experiment is ending already: " + run_.shutdown().reason, {}};
   ControlAnswer answer{true, {}, running()};
   answer.sentence = "the experiment ends: " + trials(answer.trials.size()) +
                     (answer.trials.empty()         ? ""
@@ -78,7 +78,7 @@ ControlAnswer ByHand::stop() {
   return answer;
 }
 
-ControlAnswer ByHand::stop(TrialId id) {
+ControlAnswer ControlHandler::stop(TrialId id) {
   const auto found = run_.attempts().find(id);
   const bool runs = found != run_.attempts().end();
   if (runs && found->second.stop_asked) {
@@ -97,9 +97,9 @@ ControlAnswer ByHand::stop(TrialId id) {
   return {true, to_string(id) + what, {id}};
 }
 
-ControlAnswer ByHand::pause() {
-  if (run_.winding().kind == Winding::Kind::stopping) {
-    return refused("the experiment is ending: " + run_.winding().reason);
+ControlAnswer ControlHandler::pause() {
+  if (run_.shutdown().kind == ShutdownState::Kind::stopping) {
+    return refused("the experiment is ending: " + run_.shutdown().reason);
   }
   ControlAnswer answer{true, {}, running()};
   answer.sentence =
@@ -109,12 +109,12 @@ ControlAnswer ByHand::pause() {
           : "the driver leaves once " +
                 count_of(answer.trials.size(), "running trial has", "running trials have") +
                 " come to the next result" + (answer.trials.empty() ? "" : begins_anew);
-  if (!run_.winding()) run_.interrupt("paused by the user (tune pause)");
+  if (!run_.shutdown()) run_.interrupt("paused by the user (tune pause)");
   return answer;
 }
 
-ControlAnswer ByHand::pause(TrialId id) {
-  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+ControlAnswer ControlHandler::pause(TrialId id) {
+  if (run_.shutdown()) return refused("the experiment is ending: " + run_.shutdown().reason);
   if (run_.experiment().trial(id).held) {
     return {true, to_string(id) + " is paused already", {id}};
   }
@@ -133,14 +133,14 @@ ControlAnswer ByHand::pause(TrialId id) {
 }
 
 /// It has been told to stop, or its last result has come: it neither pauses nor goes on.
-bool ByHand::is_ending(TrialId id) const {
+bool ControlHandler::is_ending(TrialId id) const {
   const auto found = run_.attempts().find(id);
   const bool is_told = found != run_.attempts().end() && found->second.stop_asked.has_value();
   return is_told || run_.experiment().trial(id).stopping;
 }
 
-ControlAnswer ByHand::unpause(TrialId id) {
-  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+ControlAnswer ControlHandler::unpause(TrialId id) {
+  if (run_.shutdown()) return refused("the experiment is ending: " + run_.shutdown().reason);
   const Trial& trial = run_.experiment().trial(id);
   if (!trial.held) {
     return refused(to_string(id) + (trial.state == TrialState::paused
@@ -164,8 +164,8 @@ ControlAnswer ByHand::unpause(TrialId id) {
           {id}};
 }
 
-ControlAnswer ByHand::add(const Json& config) {
-  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+ControlAnswer ControlHandler::add(const Json& config) {
+  if (run_.shutdown()) return refused("the experiment is ending: " + run_.shutdown().reason);
   try {
     const TrialId id = run_.add(config);
     return {true,
@@ -177,8 +177,8 @@ ControlAnswer ByHand::add(const Json& config) {
   }
 }
 
-ControlAnswer ByHand::set(const Json& fields) {
-  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+ControlAnswer ControlHandler::set(const Json& fields) {
+  if (run_.shutdown()) return refused("the experiment is ending: " + run_.shutdown().reason);
   try {
     return {true, run_.change(fields), {}};
   } catch (const Error& error) {
@@ -186,7 +186,7 @@ ControlAnswer ByHand::set(const Json& fields) {
   }
 }
 
-ControlAnswer ByHand::waits() const {
+ControlAnswer ControlHandler::waits() const {
   ControlAnswer answer{true, run_.waits_for(), {}};
   for (TrialHang& hang : run_.hangs()) {
     answer.trials.push_back(hang.trial);
@@ -196,22 +196,22 @@ ControlAnswer ByHand::waits() const {
   return answer;
 }
 
-ControlAnswer ByHand::waits(TrialId id) const {
+ControlAnswer ControlHandler::waits(TrialId id) const {
   const auto found = run_.attempts().find(id);
   if (found == run_.attempts().end()) return refused(to_string(id) + " does not run");
   const Attempt& attempt = found->second;
-  const Conversation& conversation = *attempt.conversation;
-  Seconds since = conversation.told_at();
+  const WorkerGroup& worker_group = *attempt.worker_group;
+  Seconds since = worker_group.told_at();
   std::string what;
-  switch (conversation.state()) {
-    case Conversation::State::launching:
+  switch (worker_group.state()) {
+    case WorkerGroup::State::launching:
       what = "a hello";
       since = attempt.began_at;
       break;
-    case Conversation::State::stepping:
+    case WorkerGroup::State::stepping:
       what = "the result of iteration " + std::to_string(run_.experiment().trial(id).iteration + 1);
       break;
-    case Conversation::State::saving:
+    case WorkerGroup::State::saving:
       what = "a save";
       break;
     default:
@@ -220,14 +220,14 @@ ControlAnswer ByHand::waits(TrialId id) const {
       since = attempt.began_at;
       break;
   }
-  const std::string late = attempt.has_begun ? conversation.late() : "";
+  const std::string late = attempt.has_begun ? worker_group.late() : "";
   return {true,
           what + (late.empty() ? "" : " from " + late) + ", for " +
               std::to_string(static_cast<std::int64_t>(run_.steady() - since)) + " s",
           {id}};
 }
 
-ControlAnswer ByHand::save(std::optional<TrialId> only) {
+ControlAnswer ControlHandler::save(std::optional<TrialId> only) {
   ControlAnswer answer{true, {}, {}};
   bool has_functions = false;
   bool has_leaving = false;

@@ -39,18 +39,18 @@ class Steering {
   virtual std::vector<TrialHang> hangs() const = 0;
   /// See CallbackList::last_notices.
   virtual std::vector<std::string> last_notices() const = 0;
-  virtual const Winding& winding() const = 0;
+  virtual const ShutdownState& shutdown() const = 0;
   virtual std::map<TrialId, Attempt>& attempts() = 0;
   virtual const Experiment& experiment() const = 0;
   virtual const ExperimentSpec& spec() const = 0;
   virtual Seconds steady() const = 0;
 };
 
-class ByHand {
+class ControlHandler {
  public:
-  explicit ByHand(Steering& run) : run_(run) {}
+  explicit ControlHandler(Steering& run) : run_(run) {}
 
-  ControlAnswer obey(const ControlRequest& request);
+  ControlAnswer handle(const ControlRequest& request);
 
   /// All trials have ended, and what is left to do (deleting, say) may take a while.
   static ControlAnswer answer_on_leaving(const ControlRequest& request);

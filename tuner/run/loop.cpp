@@ -18,42 +18,43 @@ constexpr Seconds oversleep_s = 5;
 
 }  // namespace
 
-Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
-           Executor& executor, Workers& workers, Saver& saver, Snapshots& snapshots,
-           CallbackList& callbacks)
+Loop::Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& committer,
+           Policies& policies, Executor& executor, Workers& workers,
+           CheckpointManager& checkpoint_manager, Snapshots& snapshots, CallbackList& callbacks)
     : spec_(spec),
       options_(std::move(options)),
-      ledger_(ledger),
+      committer_(committer),
       policies_(policies),
       executor_(executor),
       workers_(workers),
-      saver_(saver),
+      checkpoint_manager_(checkpoint_manager),
       snapshots_(snapshots),
       callbacks_(callbacks),
-      breaker_(spec.failure_config.max_failures_in_a_row, ledger.experiment().results() > 0),
-      next_(ledger, policies, spec.resume_from_checkpoint.string(), options_.only,
+      circuit_breaker_(spec.failure_config.max_failures_in_a_row,
+                       committer.experiment().results() > 0),
+      next_(committer, policies, spec.resume_from_checkpoint.string(), options_.only,
             [this] { carry_out_orders(); }),
       attempts_({.spec = spec_,
                  .launch = options_.launch,
-                 .ledger = ledger,
+                 .committer = committer,
                  .policies = policies,
                  .workers = workers,
-                 .saver = saver,
+                 .checkpoint_manager = checkpoint_manager,
                  .callbacks = callbacks,
                  .after_write = after_write_,
-                 .breaker = breaker_,
+                 .circuit_breaker = circuit_breaker_,
                  .next = next_,
-                 .winding = winding_,
+                 .shutdown = shutdown_,
                  .memory = options_.memory,
                  .look = options_.look},
                 executor, options_.resources),
-      by_hand_(*this) {}
+      control_handler_(*this) {}
 
 LoopEnd Loop::run() {
   try {
     return drive();
   } catch (const Error& error) {
-    if (!ledger_.has_failed()) {
+    if (!committer_.has_failed()) {
       end_by_fault(error.what());
       throw;
     }
@@ -75,22 +76,22 @@ LoopEnd Loop::run() {
 /// nobody is left to decide on what trials report until then.
 void Loop::end_by_fault(const std::string& reason) {
   attempts_.abandon();
-  if (!ledger_.is_consistent()) return;
-  ledger_.leave_policies_out();
+  if (!committer_.is_consistent()) return;
+  committer_.leave_policies_out();
   snapshots_.stop();
   try {
-    ledger_.interrupt_running(reason);
-    ledger_.commit(SessionEnded{reason, snapshots_.session_cost(), SessionEnd::fault});
-    ledger_.when_durable([] {});
+    committer_.interrupt_running(reason);
+    committer_.commit(SessionEnded{reason, snapshots_.session_cost(), SessionEnd::fault});
+    committer_.when_durable([] {});
     for (;;) {
-      ledger_.write();
-      ledger_.sync_if_due();
-      if (ledger_.is_settled()) break;
+      committer_.write();
+      committer_.sync_if_due();
+      if (committer_.is_settled()) break;
       // What else was under way would act on trials that have ended. Before the wait: whoever was
       // to be woken by it may have been woken long ago.
       if (workers_.run_completions(Lane::journal) > 0) continue;
       wakeups_.clear();
-      executor_.wait(ledger_.deadline(), wakeups_);
+      executor_.wait(committer_.deadline(), wakeups_);
     }
   } catch (const std::exception& error) {
     callbacks_.notice(std::string("the end of this run could not be recorded: ") + error.what());
@@ -99,17 +100,17 @@ void Loop::end_by_fault(const std::string& reason) {
 }
 
 LoopEnd Loop::drive() {
-  woke_at_ = ledger_.steady();
+  woke_at_ = committer_.steady();
   check_stop_all();
   fill();
   act();
   while (!is_finished()) turn();
   LoopEnd end;
-  if (winding_.kind == Winding::Kind::interrupted) {
-    end = {winding_.gives_up ? LoopEnd::Kind::given_up : LoopEnd::Kind::interrupted,
-           winding_.reason};
-  } else if (winding_) {
-    end = {winding_.raises ? LoopEnd::Kind::raised : LoopEnd::Kind::stopped, winding_.reason};
+  if (shutdown_.kind == ShutdownState::Kind::interrupted) {
+    end = {shutdown_.gives_up ? LoopEnd::Kind::given_up : LoopEnd::Kind::interrupted,
+           shutdown_.reason};
+  } else if (shutdown_) {
+    end = {shutdown_.raises ? LoopEnd::Kind::raised : LoopEnd::Kind::stopped, shutdown_.reason};
   } else {
     for (const auto& sentence : next_.what_waits()) callbacks_.notice(sentence);
   }
@@ -121,115 +122,116 @@ void Loop::turn() {
   wakeups_.clear();
   const Seconds wanted = next_deadline();
   executor_.wait(wanted, wakeups_);
-  const Seconds now_awake = ledger_.steady();
+  const Seconds now_awake = committer_.steady();
   const bool overslept = now_awake - std::max(wanted, woke_at_) > oversleep_s;
   // When it fell asleep is not known: soon after it was last seen awake, in a trial's favour.
-  if (overslept) forgive(now_awake - woke_at_);
+  if (overslept) extend_deadlines(now_awake - woke_at_);
   woke_at_ = now_awake;
   callbacks_.call("on_step_begin",
-                  [this](Callback& callback) { callback.on_step_begin(ledger_.experiment()); });
+                  [this](Callback& callback) { callback.on_step_begin(committer_.experiment()); });
   for (auto& wakeup : wakeups_) {
     std::visit([this](auto& what) { on(what); }, wakeup);
   }
   workers_.run_completions();
   attempts_.look_at_deadlines();
-  if (wind_down_deadline_ <= ledger_.steady()) end_by_force(Conversation::Urge::terminated);
+  if (wind_down_deadline_ <= committer_.steady()) end_by_force(WorkerGroup::StopLevel::sigterm);
   look_at_failures();
-  if (const std::string reason = saver_.look_at_mirror(); !reason.empty() && !winding_) {
+  if (const std::string reason = checkpoint_manager_.look_at_mirror();
+      !reason.empty() && !shutdown_) {
     interrupt(reason);
   }
   check_stop_all();
   fill();
   tell_what_is_awaited();
   // The end waits for what workers do, and a snapshot would be the longest of it by far.
-  if (attempts_.all().empty() && (next_.nothing_left() || winding_)) snapshots_.stop();
+  if (attempts_.all().empty() && (next_.nothing_left() || shutdown_)) snapshots_.stop();
   act();
   callbacks_.call("on_step_end",
-                  [this](Callback& callback) { callback.on_step_end(ledger_.experiment()); });
+                  [this](Callback& callback) { callback.on_step_end(committer_.experiment()); });
 }
 
 /// Ends the turn: what was committed is written, then what follows from it is done; if a thread has
 /// to write, in a later turn.
 void Loop::act() {
-  ledger_.write();
+  committer_.write();
   snapshots_.turn();
-  ledger_.sync_if_due();
-  after_write_.end_turn(ledger_.experiment().last_event(), ledger_.written());
+  committer_.sync_if_due();
+  after_write_.end_turn(committer_.experiment().last_event(), committer_.written());
   callbacks_.deliver();
 }
 
 bool Loop::is_finished() const {
-  const bool leaves_work = winding_.kind == Winding::Kind::interrupted;
+  const bool leaves_work = shutdown_.kind == ShutdownState::Kind::interrupted;
   return attempts_.all().empty() && !attempts_.any_lives() &&
-         (workers_.outstanding() == 0 || leaves_work) && (next_.nothing_left() || winding_);
+         (workers_.outstanding() == 0 || leaves_work) && (next_.nothing_left() || shutdown_);
 }
 
 Seconds Loop::next_deadline() const {
-  const Seconds steady = ledger_.steady();
-  Seconds deadline = std::min({ledger_.deadline(), snapshots_.deadline(), wind_down_deadline_,
+  const Seconds steady = committer_.steady();
+  Seconds deadline = std::min({committer_.deadline(), snapshots_.deadline(), wind_down_deadline_,
                                steady + options_.tick_s, attempts_.deadline()});
-  if (winding_) return deadline;
+  if (shutdown_) return deadline;
   if (options_.disk != nullptr) deadline = std::min(deadline, options_.disk->deadline());
   if (next_.retry_at() != never_s) {
-    deadline = std::min(deadline, steady + next_.retry_at() - ledger_.now());
+    deadline = std::min(deadline, steady + next_.retry_at() - committer_.now());
   }
   if (spec_.time_budget_s) {
     // What is left comes first: of two large numbers the sum is rounded, and a virtual clock that
     // has come to a deadline right before the end would stand there for ever.
-    deadline = std::min(deadline, steady + (*spec_.time_budget_s - ledger_.running_s()));
+    deadline = std::min(deadline, steady + (*spec_.time_budget_s - committer_.running_s()));
   }
-  return std::min(deadline, breaker_.deadline());
+  return std::min(deadline, circuit_breaker_.deadline());
 }
 
 /// Time in which this process did not run is nobody's silence: the trials may have been stopped
 /// with it (a frozen container, a suspended job).
-void Loop::forgive(Seconds overslept_s) {
+void Loop::extend_deadlines(Seconds overslept_s) {
   callbacks_.notice("this driver did not run for " +
                     std::to_string(static_cast<long>(overslept_s)) +
                     " s; that is not counted against its trials");
   wind_down_deadline_ += overslept_s;
-  attempts_.forgive(overslept_s);
+  attempts_.extend_deadlines(overslept_s);
 }
 
 void Loop::fill() {
   next_.forget_last_look();
-  if (!winding_) {
+  if (!shutdown_) {
     carry_out_orders();
     while (start_next()) {
     }
     next_.look_ahead();
   }
-  if (next_.nothing_left() || winding_) attempts_.dismiss_idle();
+  if (next_.nothing_left() || shutdown_) attempts_.dismiss_idle();
 }
 
 /// Starts one more trial; false if there is none, or nothing to run it on.
 bool Loop::start_next() {
   obstacle_ = Obstacle::failures;
-  if (!breaker_.allows_launch(ledger_.steady())) return false;
-  obstacle_ = Obstacle::place;
-  Attempts::Place place = attempts_.find_place();
-  if (!place) return false;
+  if (!circuit_breaker_.allows_launch(committer_.steady())) return false;
+  obstacle_ = Obstacle::slot;
+  Attempts::Slot slot = attempts_.find_slot();
+  if (!slot) return false;
   const auto trial = next_.choose(!attempts_.all().empty());
   obstacle_ = trial ? Obstacle::disk : Obstacle::choice;
   const bool has_space = options_.disk == nullptr || !trial || options_.disk->allows_launch();
   if (!trial || !has_space) {
-    attempts_.give_back(place);
+    attempts_.give_back(slot);
     return false;
   }
-  obstacle_ = Obstacle::place;
-  return attempts_.start(*trial, std::move(place));
+  obstacle_ = Obstacle::slot;
+  return attempts_.start(*trial, std::move(slot));
 }
 
 std::string Loop::waits_for() const {
-  if (winding_) {
+  if (shutdown_) {
     const char* const what =
         can_keep_state(spec_) ? "what runs to be saved (" : "what runs to end (";
-    return attempts_.all().empty() ? "" : what + winding_.reason + ")";
+    return attempts_.all().empty() ? "" : what + shutdown_.reason + ")";
   }
   switch (obstacle_) {
     case Obstacle::failures:
-      return breaker_.waits_for(ledger_.steady());
-    case Obstacle::place:
+      return circuit_breaker_.waits_for(committer_.steady());
+    case Obstacle::slot:
       return attempts_.place_awaited();
     case Obstacle::choice:
       return next_.waits_for();
@@ -243,11 +245,11 @@ std::string Loop::waits_for() const {
 void Loop::tell_what_is_awaited() {
   constexpr Seconds period_s = 1;  // it may take a look at all trials that wait
   const auto [obstacle, told_at] = told_waits_of_;
-  if (obstacle == obstacle_ && ledger_.steady() < told_at + period_s) return;
-  told_waits_of_ = {obstacle_, ledger_.steady()};
-  const bool is_usual = obstacle_ == Obstacle::place && !attempts_.all().empty();
+  if (obstacle == obstacle_ && committer_.steady() < told_at + period_s) return;
+  told_waits_of_ = {obstacle_, committer_.steady()};
+  const bool is_usual = obstacle_ == Obstacle::slot && !attempts_.all().empty();
   tell_what_hangs();
-  const std::string what = is_usual && !winding_ ? "" : waits_for();
+  const std::string what = is_usual && !shutdown_ ? "" : waits_for();
   if (what == told_waits_) return;
   told_waits_ = what;
   callbacks_.call("on_waits", [&](Callback& callback) { callback.on_waits(what); });
@@ -263,7 +265,7 @@ void Loop::tell_what_hangs() {
 
 /// What the scheduler wants of trials that have not reported just now.
 void Loop::carry_out_orders() {
-  const Experiment& experiment = ledger_.experiment();
+  const Experiment& experiment = committer_.experiment();
   std::optional<TrialId> late;
   while (auto order = policies_.order()) {
     const TrialId id = order->trial;
@@ -290,39 +292,40 @@ void Loop::carry_out_orders() {
 
 /// What is wrong with the machine is no trial's fault; what is wrong with a trial may end the run.
 void Loop::look_at_failures() {
-  for (const auto& sentence : breaker_.take_notices()) callbacks_.notice(sentence);
-  if (const std::string failure = attempts_.take_failure(); !failure.empty() && !winding_) {
+  for (const auto& sentence : circuit_breaker_.take_notices()) callbacks_.notice(sentence);
+  if (const std::string failure = attempts_.take_failure(); !failure.empty() && !shutdown_) {
     if (spec_.failure_config.fail_fast == FailFast::raise) {
-      ledger_.commit(StopRequested{failure, true});
-      winding_ = {Winding::Kind::stopping, failure, true};
-      end_by_force(Conversation::Urge::terminated);
+      committer_.commit(StopRequested{failure, true});
+      shutdown_ = {ShutdownState::Kind::stopping, failure, true};
+      end_by_force(WorkerGroup::StopLevel::sigterm);
     } else {
       request_stop(failure);
     }
   }
-  if (breaker_.given_up() && !winding_) {
-    interrupt(*breaker_.given_up());
-    winding_.gives_up = true;
+  if (circuit_breaker_.given_up() && !shutdown_) {
+    interrupt(*circuit_breaker_.given_up());
+    shutdown_.gives_up = true;
   }
-  for (const TrialId id : breaker_.take_blameless()) {
-    if (ledger_.experiment().trial(id).state == TrialState::error) saver_.requeue({id, false});
+  for (const TrialId id : circuit_breaker_.take_blameless()) {
+    if (committer_.experiment().trial(id).state == TrialState::error)
+      checkpoint_manager_.requeue({id, false});
   }
 }
 
 void Loop::check_stop_all() {
-  if (winding_ || policies_.stopper == nullptr) return;
-  const auto reason = policies_.stopper->should_stop_all(ledger_.running_s());
+  if (shutdown_ || policies_.stopper == nullptr) return;
+  const auto reason = policies_.stopper->should_stop_all(committer_.running_s());
   if (reason) request_stop(*reason);
 }
 
 void Loop::request_stop(const std::string& reason) {
-  if (winding_) return;
-  ledger_.commit(StopRequested{reason, true});
+  if (shutdown_) return;
+  committer_.commit(StopRequested{reason, true});
   callbacks_.notice("the experiment is ending: " + reason +
                     (attempts_.all().empty() ? ""
                      : can_keep_state(spec_) ? "; what runs is saved with its next result"
                                              : "; what runs ends with its next result"));
-  wind_down({Winding::Kind::stopping, reason}, spec_.last_result_grace_s);
+  wind_down({ShutdownState::Kind::stopping, reason}, spec_.last_result_grace_s);
 }
 
 void Loop::interrupt(const std::string& reason) {
@@ -335,17 +338,17 @@ void Loop::interrupt(const std::string& reason) {
                     "(${checkpoint_dir}), so what has not finished begins anew at a resume") +
         "; an interrupt from now on leaves at once");
   }
-  wind_down({Winding::Kind::interrupted, reason}, options_.interrupt_grace_s);
+  wind_down({ShutdownState::Kind::interrupted, reason}, options_.interrupt_grace_s);
 }
 
 void Loop::hold(TrialId trial) {
-  ledger_.commit(TrialHeld{trial});
+  committer_.commit(TrialHeld{trial});
   attempts_.pause(trial);
 }
 
 void Loop::release(TrialId trial) {
-  ledger_.commit(TrialHeld{trial, true});
-  next_.delay(trial, ledger_.experiment().trial(trial).not_before);
+  committer_.commit(TrialHeld{trial, true});
+  next_.delay(trial, committer_.experiment().trial(trial).not_before);
 }
 
 TrialId Loop::add(const Json& config) {
@@ -353,7 +356,7 @@ TrialId Loop::add(const Json& config) {
   if (next_.runs_named_trials()) {
     throw user_error("this session runs named trials only (tune resume --trial)");
   }
-  const TrialId id{static_cast<std::uint32_t>(ledger_.experiment().trials().size())};
+  const TrialId id{static_cast<std::uint32_t>(committer_.experiment().trials().size())};
   next_.add(options_.complete_config(config, id), true);
   tell_total();
   return id;
@@ -364,7 +367,7 @@ std::string Loop::change(const Json& fields) {
   ExperimentSpec changed = options_.change_spec(spec_, fields);
   const std::string sentence = sentence_of_changes(spec_, changed);
   if (sentence.empty()) return "nothing changes: that is how it is";
-  ledger_.commit(SpecChanged{fields.dump()});
+  committer_.commit(SpecChanged{fields.dump()});
   spec_ = std::move(changed);
   callbacks_.notice(sentence + " (tune set)");
   tell_total();
@@ -372,20 +375,20 @@ std::string Loop::change(const Json& fields) {
 }
 
 void Loop::tell_total() {
-  after_write_.add([this, total = policies_.total_trials(ledger_.experiment())] {
+  after_write_.add([this, total = policies_.total_trials(committer_.experiment())] {
     callbacks_.call("on_total", [total](Callback& callback) { callback.on_total(total); });
   });
 }
 
-void Loop::wind_down(Winding winding, Seconds grace_s) {
-  winding_ = std::move(winding);
-  wind_down_deadline_ = ledger_.steady() + grace_s;
+void Loop::wind_down(ShutdownState shutdown, Seconds grace_s) {
+  shutdown_ = std::move(shutdown);
+  wind_down_deadline_ = committer_.steady() + grace_s;
   attempts_.let_go();
 }
 
-void Loop::end_by_force(Conversation::Urge urge) {
+void Loop::end_by_force(WorkerGroup::StopLevel stop_level) {
   wind_down_deadline_ = never_s;
-  attempts_.end_all(urge);
+  attempts_.end_all(stop_level);
 }
 
 SessionEnded Loop::session_ended(const LoopEnd& end) const {
@@ -412,37 +415,40 @@ SessionEnded Loop::session_ended(const LoopEnd& end) const {
 void Loop::finish(const LoopEnd& end) {
   snapshots_.stop();
   for (const auto& [name, state] : callbacks_.save()) {
-    ledger_.commit(CallbackSaved{name, encode_numbers(state).dump()});
+    committer_.commit(CallbackSaved{name, encode_numbers(state).dump()});
   }
-  ledger_.commit(session_ended(end));
-  ledger_.when_durable([] {});
+  committer_.commit(session_ended(end));
+  committer_.when_durable([] {});
   // Deletions that have waited for the sync are done by the workers. An interrupt leaves them, and
   // what a searcher is thinking about, to the next resume.
-  const bool waits = winding_.kind != Winding::Kind::interrupted;
-  for (act(); !ledger_.is_settled() || (waits && workers_.outstanding() > 0); act()) {
+  const bool waits = shutdown_.kind != ShutdownState::Kind::interrupted;
+  for (act(); !committer_.is_settled() || (waits && workers_.outstanding() > 0); act()) {
     wakeups_.clear();
-    executor_.wait(ledger_.deadline(), wakeups_);
+    executor_.wait(committer_.deadline(), wakeups_);
     for (const auto& wakeup : wakeups_) {
       const auto* const asked = std::get_if<ControlAsked>(&wakeup);
-      if (asked != nullptr) answer(asked->id, ByHand::answer_on_leaving(asked->request));
+      if (asked != nullptr) answer(asked->id, ControlHandler::answer_on_leaving(asked->request));
     }
     workers_.run_completions();
   }
-  callbacks_.call("on_experiment_end",
-                  [this](Callback& callback) { callback.on_experiment_end(ledger_.experiment()); });
+  callbacks_.call("on_experiment_end", [this](Callback& callback) {
+    callback.on_experiment_end(committer_.experiment());
+  });
   callbacks_.deliver();
 }
 
 void Loop::on(const Interrupted& wakeup) {
-  const Interrupt meant = interrupts_.feed(wakeup.signal, ledger_.steady());
+  const Interrupt meant = interrupts_.feed(wakeup.signal, committer_.steady());
   if (meant == Interrupt::second) {
-    end_by_force(Conversation::Urge::killed);
-  } else if (meant == Interrupt::first && winding_.kind != Winding::Kind::interrupted) {
+    end_by_force(WorkerGroup::StopLevel::sigkill);
+  } else if (meant == Interrupt::first && shutdown_.kind != ShutdownState::Kind::interrupted) {
     interrupt("received SIG" + std::string(sigabbrev_np(wakeup.signal)));
   }
 }
 
-void Loop::on(const ControlAsked& wakeup) { answer(wakeup.id, by_hand_.obey(wakeup.request)); }
+void Loop::on(const ControlAsked& wakeup) {
+  answer(wakeup.id, control_handler_.handle(wakeup.request));
+}
 
 void Loop::answer(ControlId id, ControlAnswer answer) {
   after_write_.add([this, id, answer = std::move(answer)] { executor_.answer(id, answer); });

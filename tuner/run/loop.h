@@ -40,9 +40,9 @@ struct LoopOptions {
 class Loop final : private Steering {
  public:
   /// All parts outlive the loop.
-  Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
-       Executor& executor, Workers& workers, Saver& saver, Snapshots& snapshots,
-       CallbackList& callbacks);
+  Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& committer,
+       Policies& policies, Executor& executor, Workers& workers,
+       CheckpointManager& checkpoint_manager, Snapshots& snapshots, CallbackList& callbacks);
 
   /// Runs until nothing is left to do. JournalFailed if the journal cannot be written: the
   /// processes have then been told to end. Error for a spec that does not fit the trainable, and
@@ -58,7 +58,7 @@ class Loop final : private Steering {
   void carry_out_orders();
   bool is_finished() const;
   Seconds next_deadline() const;
-  void forgive(Seconds overslept_s);
+  void extend_deadlines(Seconds overslept_s);
   void on(const Interrupted& wakeup);
   void on(const ControlAsked& wakeup);
   template <class Wakeup>
@@ -70,8 +70,8 @@ class Loop final : private Steering {
   void tell_what_hangs();
   void check_stop_all();
   void tell_total();
-  void wind_down(Winding winding, Seconds grace_s);
-  void end_by_force(Conversation::Urge urge);
+  void wind_down(ShutdownState shutdown, Seconds grace_s);
+  void end_by_force(WorkerGroup::StopLevel stop_level);
   SessionEnded session_ended(const LoopEnd& end) const;
   void finish(const LoopEnd& end);
   void end_by_fault(const std::string& reason);
@@ -91,35 +91,35 @@ class Loop final : private Steering {
   std::string waits_for() const override;
   std::vector<TrialHang> hangs() const override { return attempts_.hangs(); }
   std::vector<std::string> last_notices() const override { return callbacks_.last_notices(); }
-  const Winding& winding() const override { return winding_; }
+  const ShutdownState& shutdown() const override { return shutdown_; }
   std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
-  const Experiment& experiment() const override { return ledger_.experiment(); }
+  const Experiment& experiment() const override { return committer_.experiment(); }
   const ExperimentSpec& spec() const override { return spec_; }
-  Seconds steady() const override { return ledger_.steady(); }
+  Seconds steady() const override { return committer_.steady(); }
 
   ExperimentSpec spec_;  ///< in force; Attempts look at it
   const LoopOptions options_;
-  Ledger& ledger_;
+  EventCommitter& committer_;
   Policies& policies_;
   Executor& executor_;
   Workers& workers_;
-  Saver& saver_;
+  CheckpointManager& checkpoint_manager_;
   Snapshots& snapshots_;
   CallbackList& callbacks_;
 
   AfterWrite after_write_;
-  Breaker breaker_;
-  Winding winding_;
+  CircuitBreaker circuit_breaker_;
+  ShutdownState shutdown_;
   NextTrial next_;
   Attempts attempts_;
-  ByHand by_hand_;
+  ControlHandler control_handler_;
   InterruptRule interrupts_;
 
   std::vector<Wakeup> wakeups_;
   Seconds wind_down_deadline_ = never_s;  ///< steady; then processes are ended by force
   Seconds woke_at_ = 0;                   ///< steady; when the last wait returned
   /// What the last try to start a trial has ended at.
-  enum class Obstacle { failures, place, choice, disk } obstacle_ = Obstacle::choice;
+  enum class Obstacle { failures, slot, choice, disk } obstacle_ = Obstacle::choice;
   std::string told_waits_;                        ///< to callbacks
   std::vector<TrialId> told_hangs_;               ///< to callbacks
   std::pair<Obstacle, Seconds> told_waits_of_{};  ///< then; steady

@@ -135,7 +135,7 @@ void note_lost_work(const Experiment& experiment, const std::vector<TrialId>& na
   if (rules != nullptr && rules->should_stop_all(running_s)) return;  // nothing is started
   std::uint64_t count = 0;
   std::int64_t iterations = 0;
-  const auto take_in = [&](const Trial& trial) {
+  const auto add = [&](const Trial& trial) {
     if (trial.iteration == 0 || has_checkpoint(experiment, trial)) return;
     ++count;
     iterations += trial.iteration;
@@ -144,10 +144,10 @@ void note_lost_work(const Experiment& experiment, const std::vector<TrialId>& na
     const bool is_named = named.empty() || std::binary_search(named.begin(), named.end(), trial.id);
     const bool will_run = trial.state == TrialState::pending || trial.state == TrialState::running;
     const bool is_over = trial.stopping && !trial.last_save_due;
-    if (is_named && will_run && !is_over) take_in(trial);
+    if (is_named && will_run && !is_over) add(trial);
   }
   for (const auto& [id, from_scratch] : plan.requeued) {
-    if (!from_scratch) take_in(experiment.trial(id));
+    if (!from_scratch) add(experiment.trial(id));
   }
   if (count == 0) return;
   plan.notices.push_back(count_of(count, "trial has no checkpoint and begins anew",

@@ -5,42 +5,42 @@
 
 namespace tune {
 
-Drive::Drive(DrivenExperiment driven, Surroundings surroundings, Json recorded,
-             std::optional<Seconds> period_s)
+RunParts::RunParts(DrivenExperiment driven, RunEnvironment environment, Json recorded,
+                   std::optional<Seconds> period_s)
     : spec_(driven.spec),
       policies_(driven.policies),
       callbacks_(driven.callbacks),
-      executor_(surroundings.executor),
+      executor_(environment.executor),
       workers_(
-          surroundings.threads, [this] { executor_.wake(); }, surroundings.doings) {
-  if (surroundings.threads == Workers::Threads::own) policies_.searcher.work_beside(workers_);
-  ledger_.emplace(driven.experiment, policies_, driven.store, workers_, surroundings.clock,
-                  std::move(driven.changes));
-  saver_.emplace(*ledger_, workers_, surroundings.checkpoints, callbacks_, spec_.checkpoint_config,
-                 surroundings.mirror);
-  snapshots_.emplace(*ledger_, policies_, driven.store, workers_, callbacks_, std::move(recorded),
-                     period_s);
+          environment.threads, [this] { executor_.wake(); }, environment.activities) {
+  if (environment.threads == Workers::Threads::own) policies_.searcher.work_beside(workers_);
+  committer_.emplace(driven.experiment, policies_, driven.store, workers_, environment.clock,
+                     std::move(driven.changes));
+  checkpoint_manager_.emplace(*committer_, workers_, environment.checkpoints, callbacks_,
+                              spec_.checkpoint_config, environment.replicator);
+  snapshots_.emplace(*committer_, policies_, driven.store, workers_, callbacks_,
+                     std::move(recorded), period_s);
   bool is_wanted = false;
   callbacks_.call("wants_events",
                   [&](Callback& callback) { is_wanted = is_wanted || callback.wants_events(); });
   if (!is_wanted) return;  // events are kept for subscribers, which costs
-  ledger_->subscribe([this](std::span<const Event> events) {
+  committer_->subscribe([this](std::span<const Event> events) {
     callbacks_.call("on_events", [&](Callback& callback) {
       if (callback.wants_events()) callback.on_events(events);
     });
   });
 }
 
-LoopEnd Drive::run(LoopOptions options) {
-  Loop loop(spec_, std::move(options), *ledger_, policies_, executor_, workers_, *saver_,
-            *snapshots_, callbacks_);
+LoopEnd RunParts::run(LoopOptions options) {
+  Loop loop(spec_, std::move(options), *committer_, policies_, executor_, workers_,
+            *checkpoint_manager_, *snapshots_, callbacks_);
   return loop.run();
 }
 
-void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& version,
+void begin_session(EventCommitter& committer, const LockOwner& driver, const std::string& version,
                    const std::string& ran) {
-  ledger.commit(SessionStarted{driver.host, driver.pid, version, ran});
-  ledger.interrupt_running("its driver died");
+  committer.commit(SessionStarted{driver.host, driver.pid, version, ran});
+  committer.interrupt_running("its driver died");
 }
 
 void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experiment& experiment,

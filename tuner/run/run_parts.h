@@ -12,7 +12,7 @@
 #include "tuner/policy/callback.h"
 #include "tuner/run/checkpoints/checkpoint_manager.h"
 #include "tuner/run/commit/callback_list.h"
-#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/policies.h"
 #include "tuner/run/commit/snapshots.h"
 #include "tuner/run/commit/workers.h"
@@ -31,26 +31,26 @@ struct DrivenExperiment {
 };
 
 /// What its trials run in.
-struct Surroundings {
+struct RunEnvironment {
   Executor& executor;
   const Clock& clock;
-  CheckpointKeeper& checkpoints;
+  CheckpointStorage& checkpoints;
   Workers::Threads threads = Workers::Threads::own;
-  Doings* doings = nullptr;            ///< where the threads say what they are at; null: nowhere
-  CheckpointMirror* mirror = nullptr;  ///< where checkpoints go besides; null: nowhere
+  ActivityTracker* activities = nullptr;  ///< where the threads say what they are at; null: nowhere
+  CheckpointReplicator* replicator = nullptr;  ///< where checkpoints go besides; null: nowhere
 };
 
-class Drive {
+class RunParts {
  public:
   /// All that is referred to outlives it. `recorded`: the spec as snapshots keep it; `period_s`:
   /// from one snapshot to the next, see Snapshots.
-  Drive(DrivenExperiment driven, Surroundings surroundings, Json recorded,
-        std::optional<Seconds> period_s);
-  Drive(const Drive&) = delete;
-  Drive& operator=(const Drive&) = delete;
+  RunParts(DrivenExperiment driven, RunEnvironment environment, Json recorded,
+           std::optional<Seconds> period_s);
+  RunParts(const RunParts&) = delete;
+  RunParts& operator=(const RunParts&) = delete;
 
-  Ledger& ledger() { return *ledger_; }
-  Saver& saver() { return *saver_; }
+  EventCommitter& committer() { return *committer_; }
+  CheckpointManager& checkpoint_manager() { return *checkpoint_manager_; }
   Snapshots& snapshots() { return *snapshots_; }
   Workers& workers() { return workers_; }
 
@@ -64,14 +64,14 @@ class Drive {
   Executor& executor_;
   // Last in, first out: the workers end before what their work refers to.
   std::optional<Snapshots> snapshots_;
-  std::optional<Saver> saver_;
-  std::optional<Ledger> ledger_;
+  std::optional<CheckpointManager> checkpoint_manager_;
+  std::optional<EventCommitter> committer_;
   Workers workers_;
 };
 
 /// The first record of a driver on an experiment, and the end of what an earlier one left running.
 /// `ran`: see SessionStarted.
-void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& version,
+void begin_session(EventCommitter& committer, const LockOwner& driver, const std::string& version,
                    const std::string& ran = {});
 
 /// Sets the callbacks up. `resources`: totals.

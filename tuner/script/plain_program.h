@@ -96,7 +96,8 @@ struct PlainReading {
   std::vector<PrintedResult> ahead = {};  ///< come before what it prints; it goes on behind them
   bool begins_with_guess = false;         ///< see PlainSource::is_guess
   Metrics restored = {};  ///< of the result that it goes on from; none: it begins anew
-  bool is_mute = false;   ///< what it prints is nobody's: another of its trial's processes reports
+  bool is_unmonitored =
+      false;  ///< what it prints is nobody's: another of its trial's processes reports
   /// One that is mute and told to stop gets this signal. None: it is not told.
   std::optional<int> stop_signal = {};
 };

@@ -49,7 +49,7 @@ std::vector<FileVersion> look_at_outputs(const fs::path& directory, const fs::pa
   return files;
 }
 
-std::optional<SharedOutputs::Overwritten> SharedOutputs::take_in(
+std::optional<SharedOutputs::Overwritten> SharedOutputs::add(
     TrialId trial, std::int64_t began_ns, const std::vector<FileVersion>& files) {
   constexpr std::size_t most_files = 1'000;
   for (const FileVersion& file : files) {

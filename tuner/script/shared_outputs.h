@@ -30,8 +30,8 @@ class SharedOutputs {
   /// A trial that ran since `began_ns` (Unix time) has ended, and the directory had these files
   /// then. Answers the first that was written while it ran, and had been written while another
   /// trial ran that had ended by then. What was only appended to is not overwritten.
-  std::optional<Overwritten> take_in(TrialId trial, std::int64_t began_ns,
-                                     const std::vector<FileVersion>& files);
+  std::optional<Overwritten> add(TrialId trial, std::int64_t began_ns,
+                                 const std::vector<FileVersion>& files);
 
  private:
   struct Written {

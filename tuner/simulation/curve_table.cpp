@@ -26,7 +26,7 @@ using std::filesystem::path;
 constexpr std::int64_t most_iterations = 100'000'000;
 
 /// Where the parser is, for messages.
-struct Place {
+struct SourceLine {
   const path& file;
   std::size_t line = 1;
 
@@ -56,7 +56,7 @@ struct Header {
   std::map<std::string, std::size_t> metrics;
 };
 
-Header parse_header(std::string_view line, const Place& place) {
+Header parse_header(std::string_view line, const SourceLine& source) {
   Header header;
   const auto columns = csv::split(line);
   header.cells = columns.size();
@@ -64,8 +64,8 @@ Header parse_header(std::string_view line, const Place& place) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::string name(csv::text_of(columns[i]));
-    if (name.empty()) throw place.error("column " + std::to_string(i + 1) + " has no name");
-    if (!seen.insert(name).second) throw place.error("there are two columns " + quote(name));
+    if (name.empty()) throw source.error("column " + std::to_string(i + 1) + " has no name");
+    if (!seen.insert(name).second) throw source.error("there are two columns " + quote(name));
     if (name.starts_with(curve_config_prefix)) {
       header.config.emplace_back(name.substr(std::string_view(curve_config_prefix).size()), i);
     } else {
@@ -83,7 +83,7 @@ Header parse_header(std::string_view line, const Place& place) {
   const auto iteration = take(curve_iteration_column);
   const auto total = take(curve_total_column);
   const auto step = take(curve_step_column);
-  const auto lacks = [&](const std::string& what) { return place.error("there is no " + what); };
+  const auto lacks = [&](const std::string& what) { return source.error("there is no " + what); };
   if (!iteration) throw lacks("column 'training_iteration'");
   if (!total && !step) {
     throw lacks("column 'time_total_s' or 'time_this_iter_s', the seconds that training took");
@@ -110,7 +110,7 @@ struct Growing {
 
 /// A cell of a config: JSON where it is JSON, else text. Empty: the config has no such value.
 void add_to_config(Growing& curve, const std::string& name, const std::string& cell,
-                   const Place& place) {
+                   const SourceLine& source) {
   if (cell.empty()) return;
   Json value = parse_shallow(cell);
   if (value.is_discarded()) value = cell;
@@ -120,12 +120,12 @@ void add_to_config(Growing& curve, const std::string& name, const std::string& c
     const std::size_t slash = rest.find('/');
     more = slash != std::string_view::npos;
     if (!at->is_object() && !at->is_null()) {
-      throw place.error("'config/" + name + "' lies in another hyperparameter, which is a value");
+      throw source.error("'config/" + name + "' lies in another hyperparameter, which is a value");
     }
     at = &(*at)[std::string(rest.substr(0, slash))];
     if (more) rest.remove_prefix(slash + 1);
   }
-  if (!at->is_null()) throw place.error("'config/" + name + "' is a value and has others in it");
+  if (!at->is_null()) throw source.error("'config/" + name + "' is a value and has others in it");
   *at = std::move(value);
   curve.tag += (curve.tag.empty() ? "" : ",") + std::string(rest) + "=" + cell;
 }
@@ -133,13 +133,13 @@ void add_to_config(Growing& curve, const std::string& name, const std::string& c
 class FileParser {
  public:
   FileParser(const path& file, std::vector<std::string>& metrics)
-      : place_{file}, metrics_(metrics) {}
+      : source_{file}, metrics_(metrics) {}
 
   void parse(std::string_view text) {
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
     bool has_header = false;
-    for (place_.line = 0; !text.empty();) {
-      ++place_.line;
+    for (source_.line = 0; !text.empty();) {
+      ++source_.line;
       const std::size_t end = std::min(text.find('\n'), text.size());
       std::string_view line = text.substr(0, end);
       text.remove_prefix(std::min(end + 1, text.size()));
@@ -151,11 +151,11 @@ class FileParser {
       }
     }
     if (!has_header) {
-      throw user_error(place_.file.native() +
+      throw user_error(source_.file.native() +
                        " is empty: expected a line with the names of the columns, then one line "
                        "for each config and iteration");
     }
-    if (curves_.empty()) throw user_error(place_.file.native() + " has no lines after the header");
+    if (curves_.empty()) throw user_error(source_.file.native() + " has no lines after the header");
   }
 
   void finish(std::vector<Curve>& out) {
@@ -166,21 +166,21 @@ class FileParser {
 
  private:
   void take_header(std::string_view line) {
-    header_ = parse_header(line, place_);
+    header_ = parse_header(line, source_);
     if (metrics_.empty()) {
       for (const auto& [name, column] : header_.metrics) metrics_.push_back(name);
     }
     for (const auto& name : metrics_) {
       const auto found = header_.metrics.find(name);
       if (found == header_.metrics.end()) {
-        throw place_.error("there is no column " + quote(name) + ", which the first file has");
+        throw source_.error("there is no column " + quote(name) + ", which the first file has");
       }
       columns_.push_back(found->second);
     }
     if (header_.metrics.size() != metrics_.size()) {
       for (const auto& [name, column] : header_.metrics) {
         if (std::find(metrics_.begin(), metrics_.end(), name) != metrics_.end()) continue;
-        throw place_.error("the column " + quote(name) + " is not in the first file");
+        throw source_.error("the column " + quote(name) + " is not in the first file");
       }
     }
   }
@@ -188,8 +188,8 @@ class FileParser {
   void take_row(std::string_view line) {
     const auto cells = csv::split(line);
     if (cells.size() != header_.cells) {
-      throw place_.error("there are " + std::to_string(cells.size()) + " cells, but " +
-                         std::to_string(header_.cells) + " columns in the header");
+      throw source_.error("there are " + std::to_string(cells.size()) + " cells, but " +
+                          std::to_string(header_.cells) + " columns in the header");
     }
     Growing& curve = curve_of(cells);
     const std::size_t at = iteration_in(cells[header_.iteration]) - 1;
@@ -199,22 +199,22 @@ class FileParser {
       curve.values.resize((at + 1) * columns_.size());
     }
     if (curve.lines[at] != 0) {
-      throw place_.error("iteration " + std::to_string(at + 1) + " of this config is in line " +
-                         std::to_string(curve.lines[at]) +
-                         " already; repeated runs of one config need a column 'trial_id'");
+      throw source_.error("iteration " + std::to_string(at + 1) + " of this config is in line " +
+                          std::to_string(curve.lines[at]) +
+                          " already; repeated runs of one config need a column 'trial_id'");
     }
-    curve.lines[at] = place_.line;
+    curve.lines[at] = source_.line;
     const auto time = to_number(cells[header_.time]);
     if (!time || !std::isfinite(*time) || *time < 0) {
-      throw place_.error("the time must be a number of seconds, at least 0, got " +
-                         quote(cells[header_.time]));
+      throw source_.error("the time must be a number of seconds, at least 0, got " +
+                          quote(cells[header_.time]));
     }
     curve.times[at] = *time;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const auto value = to_number(cells[columns_[i]]);
       if (!value) {
-        throw place_.error(quote(metrics_[i]) + " must be a number, got " +
-                           quote(cells[columns_[i]]));
+        throw source_.error(quote(metrics_[i]) + " must be a number, got " +
+                            quote(cells[columns_[i]]));
       }
       curve.values[at * columns_.size() + i] = *value;
     }
@@ -223,7 +223,7 @@ class FileParser {
   std::size_t iteration_in(const std::string& cell) const {
     const auto number = to_number(cell);
     if (!number || !(*number >= 1) || std::floor(*number) != *number || *number > most_iterations) {
-      throw place_.error("training_iteration must be a whole number from 1, got " + quote(cell));
+      throw source_.error("training_iteration must be a whole number from 1, got " + quote(cell));
     }
     return static_cast<std::size_t>(*number);
   }
@@ -235,21 +235,21 @@ class FileParser {
       config_text += '\n';
     }
     const std::string key = header_.id ? cells[*header_.id] : config_text;
-    if (key.empty()) throw place_.error("trial_id is empty");
+    if (key.empty()) throw source_.error("trial_id is empty");
     const auto [found, is_new] = by_key_.emplace(key, curves_.size());
     if (!is_new) {
       Growing& curve = curves_[found->second];
       if (curve.config_text != config_text) {
-        throw place_.error("trial_id " + quote(key) + " has another config than in line " +
-                           std::to_string(curve.line));
+        throw source_.error("trial_id " + quote(key) + " has another config than in line " +
+                            std::to_string(curve.line));
       }
       return curve;
     }
     Growing& curve = curves_.emplace_back();
-    curve.line = place_.line;
+    curve.line = source_.line;
     curve.config_text = std::move(config_text);
     for (const auto& [name, column] : header_.config) {
-      add_to_config(curve, name, std::string(csv::text_of(cells[column])), place_);
+      add_to_config(curve, name, std::string(csv::text_of(cells[column])), source_);
     }
     return curve;
   }
@@ -258,7 +258,7 @@ class FileParser {
     Curve curve{std::move(growing.config), std::move(growing.tag), {}, std::move(growing.values)};
     const auto hole = std::find(growing.lines.begin(), growing.lines.end(), 0u);
     if (hole != growing.lines.end()) {
-      throw Place{place_.file, growing.line}.error(
+      throw SourceLine{source_.file, growing.line}.error(
           "the curve that begins here has no line of iteration " +
           std::to_string(hole - growing.lines.begin() + 1) + ", but one of iteration " +
           std::to_string(growing.lines.size()));
@@ -266,7 +266,7 @@ class FileParser {
     for (std::size_t i = 0; i < growing.times.size(); ++i) {
       const double before = header_.time_is_total && i > 0 ? growing.times[i - 1] : 0;
       if (growing.times[i] < before) {
-        throw Place{place_.file, growing.lines[i]}.error(
+        throw SourceLine{source_.file, growing.lines[i]}.error(
             "time_total_s is less than in the iteration before, in line " +
             std::to_string(growing.lines[i - 1]));
       }
@@ -275,7 +275,7 @@ class FileParser {
     return curve;
   }
 
-  Place place_;
+  SourceLine source_;
   std::vector<std::string>& metrics_;
   Header header_;
   std::vector<std::size_t> columns_;  ///< of `metrics_`
@@ -319,7 +319,7 @@ CurveTable read_curves(std::span<const path> files, bool allow_short) {
   for (std::size_t i = 0; i < table.curves.size(); ++i) {
     const std::size_t iterations = table.curves[i].iterations();
     if (iterations == longest) continue;
-    throw Place{*begins[i].file, begins[i].line}.error(
+    throw SourceLine{*begins[i].file, begins[i].line}.error(
         "the curve that begins here ends after iteration " + std::to_string(iterations) +
         ", others after iteration " + std::to_string(longest) +
         ": what it would have become is not known (--allow-short: its training is over there)");

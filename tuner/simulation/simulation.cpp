@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tuner/base/error.h"
-#include "tuner/checkpoints/checkpoint_keeper.h"
+#include "tuner/checkpoints/checkpoint_storage.h"
 #include "tuner/disk/null_file_system.h"
 #include "tuner/model/paths.h"
 #include "tuner/run/commit/make_policies.h"
@@ -20,7 +20,7 @@ namespace {
 using std::filesystem::path;
 
 /// What simulated programs save, by directory; no directory is made.
-class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage {
+class MemoryCheckpoints final : public CheckpointStorage, public SimulatedStorage {
  public:
   explicit MemoryCheckpoints(path experiment) : experiment_(std::move(experiment)) {}
 
@@ -30,7 +30,8 @@ class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage
     return paths::checkpoint_aside(paths::trial(experiment_, checkpoint.trial), checkpoint.index,
                                    attempt);
   }
-  path take_over(CheckpointRef checkpoint, int attempt, const std::string& reported) override {
+  path adopt_checkpoint(CheckpointRef checkpoint, int attempt,
+                        const std::string& reported) override {
     move(reported, begin(checkpoint, attempt));
     return reported;
   }
@@ -128,11 +129,11 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   CallbackList callbacks(std::move(options.callbacks));
   set_up(callbacks, spec, experiment, policies, directory, spec.resources);
   // Without threads all work is done where it is posted, and takes no virtual time.
-  Drive drive({spec, experiment, policies, store, callbacks},
-              {executor, clock, checkpoints, Workers::Threads::none}, recorded, std::nullopt);
+  RunParts drive({spec, experiment, policies, store, callbacks},
+                 {executor, clock, checkpoints, Workers::Threads::none}, recorded, std::nullopt);
   drive.snapshots().stop();
-  begin_session(drive.ledger(), self, version());
-  drive.ledger().write();
+  begin_session(drive.committer(), self, version());
+  drive.committer().write();
   LoopEnd end = drive.run({.launch = {.experiment_dir = directory}, .resources = spec.resources});
   return {std::move(end), ResultGrid(std::move(experiment), std::move(spec), directory),
           store.cost()};

@@ -21,28 +21,28 @@ class TreeParser {
 
  private:
   /// Where in the document, and inside of what.
-  struct Place {
+  struct Location {
     std::string pointer;         ///< in the document
     std::string config_pointer;  ///< of the value in the config
     int depth = 0;
     bool in_choice = false;
     bool in_grid = false;
 
-    Place below(const std::string& key) const {
-      Place place = *this;
-      place.pointer = append_pointer(pointer, key);
-      place.config_pointer = append_pointer(config_pointer, key);
-      ++place.depth;
-      return place;
+    Location below(const std::string& key) const {
+      Location location = *this;
+      location.pointer = append_pointer(pointer, key);
+      location.config_pointer = append_pointer(config_pointer, key);
+      ++location.depth;
+      return location;
     }
   };
 
-  SpaceNode parse_node(const Json& json, const Place& place);
-  SpaceNode parse_object(const Json& json, const Place& place);
-  SpaceNode parse_list(const Json& json, const Place& place);
+  SpaceNode parse_node(const Json& json, const Location& location);
+  SpaceNode parse_object(const Json& json, const Location& location);
+  SpaceNode parse_list(const Json& json, const Location& location);
   SpaceNode parse_branches(const Json& values, bool is_grid, const std::string& text,
-                           const Place& place);
-  SpaceNode from_domain(Domain domain, const Json& json, const Place& place);
+                           const Location& location);
+  SpaceNode from_domain(Domain domain, const Json& json, const Location& location);
   void check_formulas();
 
   void complain(const std::string& pointer, const std::string& sentence) {
@@ -61,14 +61,14 @@ SpaceTree TreeParser::parse(const Json& json, const std::string& pointer) {
     complain(pointer, "the param space must be an object of hyperparameters, got " + shorten(json));
     return {};
   }
-  Place place;
-  place.pointer = pointer;
+  Location location;
+  location.pointer = pointer;
   if (parse_domain(json, pointer, problems_)) {
     complain(pointer, "the param space must be an object of hyperparameters: put " + shorten(json) +
                           " below a name");
   }
   if (!good()) return {};
-  tree_.root = parse_object(json, place);
+  tree_.root = parse_object(json, location);
   if (tree_.root.grid_size == SpaceNode::too_many) {
     complain(pointer, "the grid has more than 2^63 points");
   }
@@ -76,47 +76,48 @@ SpaceTree TreeParser::parse(const Json& json, const std::string& pointer) {
   return good() ? std::move(tree_) : SpaceTree{};
 }
 
-SpaceNode TreeParser::parse_node(const Json& json, const Place& place) {
-  if (place.depth > max_depth) {
-    complain(place.pointer, "the param space is nested deeper than " + std::to_string(max_depth));
+SpaceNode TreeParser::parse_node(const Json& json, const Location& location) {
+  if (location.depth > max_depth) {
+    complain(location.pointer,
+             "the param space is nested deeper than " + std::to_string(max_depth));
     return {};
   }
-  if (json.is_array()) return parse_list(json, place);
+  if (json.is_array()) return parse_list(json, location);
   if (!json.is_object()) return {SpaceNode::Fixed{json}};
   if (json.size() == 1 && json.contains("value")) return {SpaceNode::Fixed{json["value"]}};
   const std::size_t problems_before = problems_.size();
-  auto domain = parse_domain(json, place.pointer, problems_);
-  if (domain) return from_domain(std::move(*domain), json, place);
-  return problems_.size() == problems_before ? parse_object(json, place) : SpaceNode{};
+  auto domain = parse_domain(json, location.pointer, problems_);
+  if (domain) return from_domain(std::move(*domain), json, location);
+  return problems_.size() == problems_before ? parse_object(json, location) : SpaceNode{};
 }
 
-SpaceNode TreeParser::parse_object(const Json& json, const Place& place) {
+SpaceNode TreeParser::parse_object(const Json& json, const Location& location) {
   SpaceNode::Object object;
   std::uint64_t grid_size = 1;
   for (const auto& [key, value] : json.items()) {
-    object.members.emplace_back(key, parse_node(value, place.below(key)));
+    object.members.emplace_back(key, parse_node(value, location.below(key)));
     grid_size = multiply_sizes(grid_size, object.members.back().second.grid_size);
   }
   return {std::move(object), grid_size};
 }
 
-SpaceNode TreeParser::parse_list(const Json& json, const Place& place) {
+SpaceNode TreeParser::parse_list(const Json& json, const Location& location) {
   SpaceNode::List list;
   std::uint64_t grid_size = 1;
   for (std::size_t i = 0; i < json.size(); ++i) {
-    list.elements.push_back(parse_node(json[i], place.below(std::to_string(i))));
+    list.elements.push_back(parse_node(json[i], location.below(std::to_string(i))));
     grid_size = multiply_sizes(grid_size, list.elements.back().grid_size);
   }
   return {std::move(list), grid_size};
 }
 
 SpaceNode TreeParser::parse_branches(const Json& values, bool is_grid, const std::string& text,
-                                     const Place& place) {
+                                     const Location& location) {
   SpaceNode::Branches branches{{}, is_grid, tree_.leaves.size() - 1, text};
   std::uint64_t grid_size = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    Place below = place;
-    below.pointer = append_pointer(place.pointer, is_grid ? "grid_search" : "choice");
+    Location below = location;
+    below.pointer = append_pointer(location.pointer, is_grid ? "grid_search" : "choice");
     below.pointer = append_pointer(below.pointer, std::to_string(i));
     ++below.depth;
     (is_grid ? below.in_grid : below.in_choice) = true;
@@ -126,27 +127,27 @@ SpaceNode TreeParser::parse_branches(const Json& values, bool is_grid, const std
   return {std::move(branches), is_grid ? grid_size : 1};
 }
 
-SpaceNode TreeParser::from_domain(Domain domain, const Json& json, const Place& place) {
+SpaceNode TreeParser::from_domain(Domain domain, const Json& json, const Location& location) {
   if (const auto* expr = std::get_if<Expr>(&domain)) {
-    formula_pointers_.push_back(append_pointer(place.pointer, "expr"));
-    tree_.formulas.emplace_back(place.config_pointer);
-    return {SpaceNode::Formula{Expression(expr->text), place.config_pointer}};
+    formula_pointers_.push_back(append_pointer(location.pointer, "expr"));
+    tree_.formulas.emplace_back(location.config_pointer);
+    return {SpaceNode::Formula{Expression(expr->text), location.config_pointer}};
   }
   const std::string text = shorten(json);
   if (std::holds_alternative<GridSearch>(domain)) {
     tree_.has_grid = true;
-    if (place.in_choice) {
-      complain(place.pointer,
+    if (location.in_choice) {
+      complain(location.pointer,
                "'grid_search' cannot be inside a 'choice', because the number of trials would not "
                "be known beforehand");
     }
-    return parse_branches(json["grid_search"], true, text, place);
+    return parse_branches(json["grid_search"], true, text, location);
   }
   const bool is_choice = std::holds_alternative<Choice>(domain);
-  const bool conditional = place.in_choice || place.in_grid;
+  const bool conditional = location.in_choice || location.in_grid;
   const std::size_t leaf = tree_.leaves.size();
-  tree_.leaves.push_back({place.config_pointer, std::move(domain), text, conditional});
-  if (is_choice) return parse_branches(json["choice"], false, text, place);
+  tree_.leaves.push_back({location.config_pointer, std::move(domain), text, conditional});
+  if (is_choice) return parse_branches(json["choice"], false, text, location);
   return {SpaceNode::Number{leaf}};
 }
 

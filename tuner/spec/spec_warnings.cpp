@@ -23,10 +23,10 @@ std::string text_of(const Json& object, const char* name) {
 
 class ParamSpace {
  public:
-  explicit ParamSpace(std::vector<Problem>& doubts) : doubts_(doubts) {}
+  explicit ParamSpace(std::vector<Problem>& warnings) : doubts_(warnings) {}
 
   /// Plain values only: what is within a domain are values of the user's.
-  void look_at(const Json& json, const std::string& pointer) {
+  void view_experiment(const Json& json, const std::string& pointer) {
     std::vector<Problem> ignored;
     const bool is_meant_so = json.is_object() && json.size() == 1 && json.contains("value");
     if (is_meant_so) return;
@@ -37,7 +37,8 @@ class ParamSpace {
     if (const auto form = foreign_form(pointer.substr(pointer.rfind('/') + 1), json)) {
       say(*form, json, pointer);
     } else if (json.is_object()) {
-      for (const auto& [key, value] : json.items()) look_at(value, append_pointer(pointer, key));
+      for (const auto& [key, value] : json.items())
+        view_experiment(value, append_pointer(pointer, key));
     } else if (json.is_array() && json.size() > 1 && first_list_.empty()) {
       first_list_ = pointer;
       list_ = json;
@@ -111,7 +112,7 @@ class ParamSpace {
 };
 
 /// Configs in which an expression has no value are left out; here some are tried beforehand.
-void look_at_expressions(const SearchSpace& space, std::vector<Problem>& doubts) {
+void look_at_expressions(const SearchSpace& space, std::vector<Problem>& warnings) {
   constexpr std::uint64_t most_points = 1000, most_draws = 200;
   if (!space.has_expressions()) return;
   const std::uint64_t grid = space.grid_size();
@@ -128,23 +129,23 @@ void look_at_expressions(const SearchSpace& space, std::vector<Problem>& doubts)
   const std::string which = is_grid && looked_at == grid ? " configs of the grid"
                             : is_grid                    ? " first configs of the grid"
                                                          : " configs drawn at random";
-  doubts.push_back(
+  warnings.push_back(
       {"/param_space", std::to_string(without) + " of " + std::to_string(looked_at) + which +
                            " are left out, since an expression has no value: " + first});
 }
 
-void look_at_param_space(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
-  ParamSpace looker(doubts);
-  looker.look_at(spec.param_space, "/param_space");
+void look_at_param_space(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
+  ParamSpace looker(warnings);
+  looker.view_experiment(spec.param_space, "/param_space");
   std::vector<Problem> ignored;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", ignored);
-  look_at_expressions(space, doubts);
+  look_at_expressions(space, warnings);
   const bool is_drawn = !space.leaves().empty() || space.has_grid();
   if (!is_drawn && spec.num_samples != 1) looker.nothing_is_drawn();
 }
 
 /// What starts the processes of one program, as num_workers does.
-void look_at_launchers(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+void look_at_launchers(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   static constexpr const char* launchers[] = {
       "torchrun", "torch.distributed.run", "accelerate", "deepspeed", "mpirun", "mpiexec"};
   if (!spec.workers) return;
@@ -153,16 +154,17 @@ void look_at_launchers(const ExperimentSpec& spec, std::vector<Problem>& doubts)
     if (std::find(std::begin(launchers), std::end(launchers), name) == std::end(launchers)) {
       continue;
     }
-    doubts.push_back({"/num_workers", "each of the " + std::to_string(spec.workers->count) +
-                                          " workers would run " + name +
-                                          ", which starts several itself: give the command that " +
-                                          name + " is given, without " + name});
+    warnings.push_back(
+        {"/num_workers", "each of the " + std::to_string(spec.workers->count) +
+                             " workers would run " + name +
+                             ", which starts several itself: give the command that " + name +
+                             " is given, without " + name});
     return;
   }
 }
 
 /// By itself each run of Hydra's writes to a directory that is called as its second.
-void look_at_hydra(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+void look_at_hydra(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   if (!spec.plain || spec.plain->directory.empty()) return;
   bool is_hydras = false;
   for (const std::string& word : spec.command) {
@@ -170,9 +172,9 @@ void look_at_hydra(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
     if (word.starts_with("hydra.run.dir=") || word.starts_with("hydra.sweep.")) return;
   }
   if (!is_hydras) return;
-  doubts.push_back({"/trainable/command",
-                    "trials that start in one second share Hydra's outputs/DATE/TIME: put "
-                    "\"hydra.run.dir=${trial_dir}/hydra\" into the command"});
+  warnings.push_back({"/trainable/command",
+                      "trials that start in one second share Hydra's outputs/DATE/TIME: put "
+                      "\"hydra.run.dir=${trial_dir}/hydra\" into the command"});
 }
 
 /// Whether a config has true or false at `json` of a param space.
@@ -190,7 +192,7 @@ bool may_be_boolean(const Json& json) {
 }
 
 /// What the list word of the command would make of some hyperparameters.
-void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   const auto list = spec.plain ? list_word_in(spec.command) : std::nullopt;
   if (!list || !list->prefix.starts_with('-')) return;
   bool is_boolean_said = !list->has_boolean_values;
@@ -198,11 +200,11 @@ void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& doubts)
     const std::string pointer = append_pointer("/param_space", name);
     const std::string option = list->prefix + name;
     if (name.starts_with('-')) {
-      doubts.push_back(
+      warnings.push_back(
           {pointer, "the program gets " + option + ": write the name without hyphens"});
     } else if (!is_boolean_said && may_be_boolean(domain)) {
       is_boolean_said = true;
-      doubts.push_back(
+      warnings.push_back(
           {pointer, "the program gets " + option + "=true or " + option +
                         "=false. If it is a flag, as argparse's store_true makes one, put ${" +
                         list->word + "_no_boolean_flags} into the command in the place of ${" +
@@ -213,27 +215,27 @@ void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& doubts)
 }
 
 /// A program that is told a directory where it wants a file begins anew, perhaps without a word.
-void look_at_checkpoint_word(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+void look_at_checkpoint_word(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   if (!spec.plain || !spec.plain->checkpoints || !spec.plain->checkpoints->pattern.empty()) return;
   const auto uses = [](const std::string& text) { return has_word(text, "checkpoint"); };
   const auto& resume = spec.plain->checkpoints->resume;
   const bool is_in_command = std::any_of(spec.command.begin(), spec.command.end(), uses);
   if (!is_in_command && std::none_of(resume.begin(), resume.end(), uses)) return;
-  doubts.push_back({is_in_command ? "/trainable/command" : "/trainable/plain/resume",
-                    "${checkpoint} is the whole directory ${checkpoint_dir}: if the program goes "
-                    "on from a file in it, or from one directory of several, name these, "
-                    "\"plain\": {\"checkpoints\": \"last.pt\"} or \"checkpoint-*\""});
+  warnings.push_back({is_in_command ? "/trainable/command" : "/trainable/plain/resume",
+                      "${checkpoint} is the whole directory ${checkpoint_dir}: if the program goes "
+                      "on from a file in it, or from one directory of several, name these, "
+                      "\"plain\": {\"checkpoints\": \"last.pt\"} or \"checkpoint-*\""});
 }
 
 void look_at_bounds(const Json& rule, const std::string& pointer, const ExperimentSpec& spec,
-                    std::vector<Problem>& doubts) {
+                    std::vector<Problem>& warnings) {
   const bool has_bounds = rule.is_object() && !rule.contains("type") &&
                           (!rule.contains("metric") || rule["metric"].is_number());
   if (!has_bounds) return;
   for (const auto& [metric, bound] : rule.items()) {
     const std::string place = append_pointer(pointer, metric);
     if (metric.ends_with('<') || metric.ends_with('>')) {
-      doubts.push_back(
+      warnings.push_back(
           {place, "this waits for a metric that is called " + quote(metric) +
                       "; a comparison is written {\"metric\": \"loss\", \"<=\": 0.1}"});
       continue;
@@ -241,49 +243,50 @@ void look_at_bounds(const Json& rule, const std::string& pointer, const Experime
     const Objective* const objective = find_objective(spec.objectives, metric);
     if (objective == nullptr || objective->mode == Mode::max) continue;
     const std::string value = bound.dump();
-    doubts.push_back({place, "this ends a trial as soon as " + quote(metric) + " is " + value +
-                                 " or more, although less is better: to end it at " + value +
-                                 " or less, write {\"metric\": " + Json(metric).dump() +
-                                 ", \"<=\": " + value + "}"});
+    warnings.push_back({place, "this ends a trial as soon as " + quote(metric) + " is " + value +
+                                   " or more, although less is better: to end it at " + value +
+                                   " or less, write {\"metric\": " + Json(metric).dump() +
+                                   ", \"<=\": " + value + "}"});
   }
 }
 
 /// What counts up is below its bound at the first result.
-void look_at_counters(const Json& rule, const std::string& pointer, std::vector<Problem>& doubts) {
+void look_at_counters(const Json& rule, const std::string& pointer,
+                      std::vector<Problem>& warnings) {
   static const std::set<std::string> counters = {"training_iteration", "time_total_s",
                                                  "timesteps_total", "episodes_total"};
   const std::string metric = text_of(rule, "metric");
   if (!counters.contains(metric)) return;
   for (const char* const comparison : {"<", "<="}) {
     if (!rule.contains(comparison)) continue;
-    doubts.push_back({pointer, "this ends a trial at its first result, since " + metric +
-                                   " counts up: to end it at " + rule[comparison].dump() +
-                                   ", write " + Json{{metric, rule[comparison]}}.dump()});
+    warnings.push_back({pointer, "this ends a trial at its first result, since " + metric +
+                                     " counts up: to end it at " + rule[comparison].dump() +
+                                     ", write " + Json{{metric, rule[comparison]}}.dump()});
   }
 }
 
-void look_at_stop(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+void look_at_stop(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   const bool is_list = spec.stop.is_array();
   const Json rules = is_list ? spec.stop : Json::array({spec.stop});
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const std::string pointer = is_list ? "/stop/" + std::to_string(i) : "/stop";
     if (!rules[i].is_object()) continue;
-    look_at_bounds(rules[i], pointer, spec, doubts);
-    look_at_counters(rules[i], pointer, doubts);
+    look_at_bounds(rules[i], pointer, spec, warnings);
+    look_at_counters(rules[i], pointer, warnings);
   }
 }
 
-void look_at_checkpoints(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+void look_at_checkpoints(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   const CheckpointConfig& config = spec.checkpoint_config;
   if (!config.checkpoint_score_attribute || !config.checkpoint_score_order) return;
   const Objective* const objective =
       find_objective(spec.objectives, *config.checkpoint_score_attribute);
   if (objective == nullptr || objective->mode == *config.checkpoint_score_order) return;
   const std::string mode = to_string(objective->mode);
-  doubts.push_back({"/checkpoint_config/checkpoint_score_order",
-                    "the checkpoints with the worst " + quote(objective->metric) +
-                        " are kept as the best, since its mode is " + mode + ": write \"" + mode +
-                        "\", or leave it out"});
+  warnings.push_back({"/checkpoint_config/checkpoint_score_order",
+                      "the checkpoints with the worst " + quote(objective->metric) +
+                          " are kept as the best, since its mode is " + mode + ": write \"" + mode +
+                          "\", or leave it out"});
 }
 
 /// The iteration at which `stop` ends each trial; nothing if it does not.
@@ -299,27 +302,27 @@ std::optional<std::int64_t> last_iteration(const Json& stop) {
 }
 
 /// Its last rungs would be for nobody.
-void look_at_rungs(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+void look_at_rungs(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   const std::string time_attr = text_of(spec.scheduler, "time_attr");
   const bool counts_iterations = time_attr.empty() || time_attr == "training_iteration";
   const auto last = last_iteration(spec.stop);
   if (!counts_iterations || !last || !spec.scheduler.contains("max_t")) return;
   const Json& max_t = spec.scheduler["max_t"];
   if (!max_t.is_number() || max_t <= *last) return;
-  doubts.push_back(
+  warnings.push_back(
       {"/scheduler/max_t", "stop ends each trial at training_iteration " + std::to_string(*last) +
                                ", so none gets to " + max_t.dump() +
                                ", which the scheduler goes by: give both the same number"});
 }
 
 /// Those that count in seconds unless they are told otherwise, which short trials never reach.
-void look_at_scheduler(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+void look_at_scheduler(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   const std::string type = text_of(spec.scheduler, "type");
   const bool is_population = type == "pbt" || type == "pb2";
   if (!is_population && type != "median_stopping") return;
   const char* const interval = is_population ? "perturbation_interval" : "grace_period";
   if (spec.scheduler.contains("time_attr") || spec.scheduler.contains(interval)) return;
-  doubts.push_back(
+  warnings.push_back(
       {"/scheduler", type +
                          (is_population ? " looks at a trial after each 60 s of its training: one "
                                           "that trains for less is never changed"
@@ -332,18 +335,18 @@ void look_at_scheduler(const ExperimentSpec& spec, std::vector<Problem>& doubts)
 
 }  // namespace
 
-std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
-  std::vector<Problem> doubts;
-  look_at_param_space(spec, doubts);
-  look_at_stop(spec, doubts);
-  look_at_checkpoints(spec, doubts);
-  look_at_rungs(spec, doubts);
-  look_at_scheduler(spec, doubts);
-  look_at_launchers(spec, doubts);
-  look_at_hydra(spec, doubts);
-  look_at_arguments(spec, doubts);
-  look_at_checkpoint_word(spec, doubts);
-  return doubts;
+std::vector<Problem> warnings_about(const ExperimentSpec& spec) {
+  std::vector<Problem> warnings;
+  look_at_param_space(spec, warnings);
+  look_at_stop(spec, warnings);
+  look_at_checkpoints(spec, warnings);
+  look_at_rungs(spec, warnings);
+  look_at_scheduler(spec, warnings);
+  look_at_launchers(spec, warnings);
+  look_at_hydra(spec, warnings);
+  look_at_arguments(spec, warnings);
+  look_at_checkpoint_word(spec, warnings);
+  return warnings;
 }
 
 std::vector<std::string> metrics_awaited(const ExperimentSpec& spec) {

@@ -11,7 +11,7 @@ namespace tune {
 
 /// With pointers into the spec, each a sentence that says what will happen and what to write
 /// instead. Nothing is wrong with a spec that has some.
-std::vector<Problem> doubts_about(const ExperimentSpec& spec);
+std::vector<Problem> warnings_about(const ExperimentSpec& spec);
 
 /// The metrics that the spec goes by beside those that must be in every result: of stop rules, and
 /// the score of checkpoints. A misspelt one would be waited for in silence.

@@ -7,7 +7,7 @@
 #include "tuner/checkpoints/manifest.h"
 #include "tuner/disk/lines.h"
 #include "tuner/model/paths.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_fields.h"
 #include "tuner/view/value_text.h"
 

@@ -79,7 +79,7 @@ JudgedTrials judge_trials(const ResultGrid& grid, const SearchSpace& space,
                           const Objective& objective, Scope scope,
                           std::optional<std::int64_t> iteration) {
   const std::vector<Axis> axes = axes_of(space);
-  grid.settle();
+  grid.complete_summaries();
   std::vector<const Trial*> candidates;
   for (const Trial& trial : grid.experiment().trials()) {
     if (trial.state != TrialState::terminated && trial.state != TrialState::paused) continue;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tuner/space/search_space.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 

@@ -50,7 +50,7 @@ Notes Notes::read(const std::filesystem::path& directory) {
   try {
     const LinesRead read = read_lines(file, most_note_line_bytes, [&](const FileLine& line) {
       if (line.text.empty()) return;
-      broken += notes.take_in(parse_shallow(line.text)) ? 0 : 1;
+      broken += notes.add(parse_shallow(line.text)) ? 0 : 1;
     });
     broken += read.too_long;
   } catch (const Error& error) {
@@ -72,7 +72,7 @@ std::vector<std::string> Notes::notices() const {
   return all;
 }
 
-bool Notes::take_in(const Json& record) {
+bool Notes::add(const Json& record) {
   if (!record.is_object()) return false;
   try {
     if (const int format = record.value("notes", 1); format > 1) {

@@ -56,7 +56,7 @@ class Notes {
     std::set<std::string> tags;
   };
   /// False if it cannot be understood.
-  bool take_in(const Json& record);
+  bool add(const Json& record);
   const Written& of(TrialId trial) const;
 
   std::map<TrialId, Written> by_trial_;

@@ -17,7 +17,7 @@ namespace {
 /// The scheduler while it is fed; what it refers to lives as long.
 class RungReplay {
  public:
-  /// Who reads for `look_at`: policies are fed only if there are rungs to be told of.
+  /// Who reads for `view_experiment`: policies are fed only if there are rungs to be told of.
   std::unique_ptr<ExperimentReader> reader(Experiment& experiment, const ExperimentSpec& spec) {
     std::vector<Problem> problems;
     space_ = SearchSpace::parse(spec.param_space, "", problems);
@@ -59,13 +59,14 @@ std::string tally_text(const std::optional<std::uint64_t>& count) {
 RungLook look_at_rungs(const std::filesystem::path& directory) {
   RungReplay replay;
   try {
-    Look look = look_at(directory, [&](Experiment& experiment, const ExperimentSpec& spec) {
-      return replay.reader(experiment, spec);
-    });
-    return {std::move(look), replay.report()};
+    ExperimentView view =
+        view_experiment(directory, [&](Experiment& experiment, const ExperimentSpec& spec) {
+          return replay.reader(experiment, spec);
+        });
+    return {std::move(view), replay.report()};
   } catch (const Error&) {
     // A state that this scheduler does not understand is no reason to show nothing at all.
-    return {look_at(directory), std::nullopt};
+    return {view_experiment(directory), std::nullopt};
   }
 }
 

@@ -7,12 +7,12 @@
 #include <string>
 
 #include "tuner/policy/rungs_report.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 
 struct RungLook {
-  Look look;
+  ExperimentView view;
   /// Nothing: its scheduler has no rungs, or is not known here (a plugin's, a program).
   std::optional<RungsReport> rungs;
 };

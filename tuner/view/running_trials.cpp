@@ -19,11 +19,11 @@ struct Running {
   std::optional<std::int64_t> pid;
 };
 
-std::vector<Running> running_in(const Look& look) {
+std::vector<Running> running_in(const ExperimentView& view) {
   std::vector<Running> all;
-  const Experiment& experiment = look.grid.experiment();
+  const Experiment& experiment = view.grid.experiment();
   // Where the record breaks off, nothing runs, whatever it says.
-  if (!look.driver && !is_told(look.grid.spec())) return all;
+  if (!view.driver && !is_told(view.grid.spec())) return all;
   for (const TrialId id : experiment.running()) {
     Running& one = all.emplace_back();
     one.trial = &experiment.trial(id);
@@ -46,11 +46,11 @@ std::string age_text(Seconds time, Seconds now) {
 
 }  // namespace
 
-Json running_json(const Look& look, Seconds now) {
+Json running_json(const ExperimentView& view, Seconds now) {
   Json list = Json::array();
-  for (const auto& [trial, attempt, pid] : running_in(look)) {
+  for (const auto& [trial, attempt, pid] : running_in(view)) {
     list.push_back({{"trial_id", to_string(trial->id)},
-                    {"node", look.driver ? Json(look.driver->host) : Json()},
+                    {"node", view.driver ? Json(view.driver->host) : Json()},
                     {"pid", pid ? Json(*pid) : Json()},
                     {"gpus", gpus_json(*trial)},
                     {"attempt", trial->attempt},
@@ -64,8 +64,8 @@ Json running_json(const Look& look, Seconds now) {
   return list;
 }
 
-std::string running_text(const Look& look, Seconds now) {
-  const std::vector<Running> all = running_in(look);
+std::string running_text(const ExperimentView& view, Seconds now) {
+  const std::vector<Running> all = running_in(view);
   if (all.empty()) return "";
   const bool has_gpus = std::any_of(all.begin(), all.end(),
                                     [](const Running& one) { return !one.trial->gpus.empty(); });
@@ -86,7 +86,7 @@ std::string running_text(const Look& look, Seconds now) {
   std::string text = table_text(columns, rows);
   if (all.size() > most_shown) {
     text += "\nand " + std::to_string(all.size() - most_shown) + " more: tune ls " +
-            shell_word(look.grid.directory()) + " --state RUNNING";
+            shell_word(view.grid.directory()) + " --state RUNNING";
   }
   return text;
 }

@@ -27,10 +27,10 @@ Json front_json(const ResultGrid& grid) {
           {"reference", reference}};
 }
 
-Json checkpoints_json(const Look& look) {
-  const SaveStatistics& saves = look.grid.experiment().saves();
+Json checkpoints_json(const ExperimentView& view) {
+  const SaveStatistics& saves = view.grid.experiment().saves();
   return {{"committed", saves.committed},
-          {"kept", look.kept_checkpoints},
+          {"kept", view.kept_checkpoints},
           {"failed", saves.failed},
           {"bytes", saves.bytes},
           {"save_s_mean", mean_of(saves.save_s, saves.committed)},
@@ -40,7 +40,7 @@ Json checkpoints_json(const Look& look) {
           {"slowest_rank", slowest_rank(saves) ? Json(slowest_rank(saves)->first) : Json()}};
 }
 
-Json state_cost_json(const StatusLook& seen) {
+Json state_cost_json(const StatusView& seen) {
   const StateCost cost = seen.experiment().cost();
   Json json = to_json(cost);
   json["share_of_running_time"] = share_of(cost, seen.running_s());
@@ -54,9 +54,9 @@ Json ends_json(const Experiment& experiment) {
 }
 
 /// null unless it is a copy of one that goes on elsewhere.
-Json copy_json(const Look& look) {
-  if (!look.copy) return nullptr;
-  return {{"of", look.copy->of}, {"time", look.copy->time}};
+Json copy_json(const ExperimentView& view) {
+  if (!view.copy) return nullptr;
+  return {{"of", view.copy->of}, {"time", view.copy->time}};
 }
 
 Json end_json(const std::optional<EndEstimate>& end) {
@@ -66,14 +66,14 @@ Json end_json(const std::optional<EndEstimate>& end) {
           {"reason", end->reason}};
 }
 
-Json budget_json(const StatusLook& seen) {
+Json budget_json(const StatusView& seen) {
   const auto& budget_s = seen.grid().spec().time_budget_s;
   if (!budget_s) return nullptr;
   return std::max(0.0, *budget_s - seen.running_s());
 }
 
-Json driver_json(const StatusLook& seen) {
-  const auto& driver = seen.look.driver;
+Json driver_json(const StatusView& seen) {
+  const auto& driver = seen.view.driver;
   if (!driver) return nullptr;
   return {{"host", driver->host},           {"pid", driver->pid},
           {"since", driver->since},         {"seen", driver->is_seen},
@@ -82,31 +82,31 @@ Json driver_json(const StatusLook& seen) {
 
 }  // namespace
 
-Json status_json(const StatusLook& seen) {
-  const Look& look = seen.look;
-  const Experiment& experiment = look.grid.experiment();
+Json status_json(const StatusView& seen) {
+  const ExperimentView& view = seen.view;
+  const Experiment& experiment = view.grid.experiment();
   Json counts = Json::object();
   for (const auto state : states) counts[to_string(state)] = experiment.count(state);
   const std::string given_up = why_given_up(experiment);
   const ControlAnswer awaited = seen.awaited.answer.value_or(ControlAnswer{});
   const auto how = experiment.session_ended();
-  return {{"name", look.grid.spec().name},
-          {"directory", look.grid.directory().string()},
-          {"trials", look.grid.size()},
+  return {{"name", view.grid.spec().name},
+          {"directory", view.grid.directory().string()},
+          {"trials", view.grid.size()},
           {"total_trials", seen.total ? Json(*seen.total) : Json()},
           {"states", counts},
           {"ends", ends_json(experiment)},
           {"ended_by", ends_of(experiment)},
-          {"best", best_json(look.grid)},
-          {"front", front_json(look.grid)},
+          {"best", best_json(view.grid)},
+          {"front", front_json(view.grid)},
           {"driver", driver_json(seen)},
-          {"copy", copy_json(look)},
+          {"copy", copy_json(view)},
           {"waits_for", awaited.sentence.empty() ? Json() : Json(awaited.sentence)},
           {"hangs", awaited.notices},
           {"said", awaited.said},
           {"end_estimate", end_json(seen.end)},
           {"time_budget_left_s", budget_json(seen)},
-          {"running", running_json(look, seen.now)},
+          {"running", running_json(view, seen.now)},
           {"rungs", to_json(seen.rungs)},
           {"stop_reason", experiment.stop_reason()},
           {"given_up", given_up.empty() ? Json() : Json(given_up)},
@@ -117,10 +117,10 @@ Json status_json(const StatusLook& seen) {
           {"sessions", experiment.sessions()},
           {"results", experiment.results()},
           {"events", experiment.last_event()},
-          {"state_bytes", state_bytes(look.grid.directory())},
+          {"state_bytes", state_bytes(view.grid.directory())},
           {"state_cost", state_cost_json(seen)},
-          {"checkpoints", checkpoints_json(look)},
-          {"remote", remote_json(look)},
+          {"checkpoints", checkpoints_json(view)},
+          {"remote", remote_json(view)},
           {"ran", experiment.ran().empty() ? Json() : Json::parse(experiment.ran())},
           {"notices", seen.notices()}};
 }

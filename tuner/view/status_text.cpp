@@ -24,39 +24,39 @@ std::string slowest_rank_text(const SaveStatistics& saves) {
          std::to_string(slowest->second) + " of " + std::to_string(saves.committed);
 }
 
-std::string driver_text(const Look& look) {
-  if (look.driver) {
-    if (look.driver->pid == 0) return name_of(*look.driver);
-    const std::string text = "process " + std::to_string(look.driver->pid) + " on " +
-                             look.driver->host + " since " + format_time(look.driver->since);
-    if (look.driver->is_seen) return text;
-    return text + ", if it lives: its last sign of life was " + format_time(look.driver->last_sign);
+std::string driver_text(const ExperimentView& view) {
+  if (view.driver) {
+    if (view.driver->pid == 0) return name_of(*view.driver);
+    const std::string text = "process " + std::to_string(view.driver->pid) + " on " +
+                             view.driver->host + " since " + format_time(view.driver->since);
+    if (view.driver->is_seen) return text;
+    return text + ", if it lives: its last sign of life was " + format_time(view.driver->last_sign);
   }
-  if (is_told(look.grid.spec())) {
+  if (is_told(view.grid.spec())) {
     return "none; its trials are run by whoever asks: tune suggest " +
-           shell_word(look.grid.directory());
+           shell_word(view.grid.directory());
   }
-  const Experiment& experiment = look.grid.experiment();
-  if (look.copy) {
-    return "none here: this is a copy of " + look.copy->of + " as of " +
-           format_time(look.copy->time);
+  const Experiment& experiment = view.grid.experiment();
+  if (view.copy) {
+    return "none here: this is a copy of " + view.copy->of + " as of " +
+           format_time(view.copy->time);
   }
   if (!has_unfinished(experiment) || is_finished(experiment)) return "none";
-  return "none; to go on: " + resume_command(look.grid);
+  return "none; to go on: " + resume_command(view.grid);
 }
 
-std::string states_text(const StatusLook& seen) {
-  const Look& look = seen.look;
-  const Experiment& experiment = look.grid.experiment();
+std::string states_text(const StatusView& seen) {
+  const ExperimentView& view = seen.view;
+  const Experiment& experiment = view.grid.experiment();
   std::string text;
   for (const auto& [name, count] : counts_of(experiment)) {
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
     if (name != to_string(TrialState::running)) continue;
-    const std::string where = where_running_breaks_off(look);
+    const std::string where = where_running_breaks_off(view);
     text += (where.empty() ? "" : " ") + where;
   }
   const std::uint64_t total = seen.total.value_or(0);
-  const std::uint64_t not_begun = total - std::min<std::uint64_t>(total, look.grid.size());
+  const std::uint64_t not_begun = total - std::min<std::uint64_t>(total, view.grid.size());
   if (not_begun > 0) {
     text += (text.empty() ? "none yet, " : ", ") + std::to_string(not_begun) + " not begun";
   }
@@ -105,11 +105,11 @@ std::string command_line_text(const Experiment& experiment) {
   return text + " in " + ran.value("directory", std::string("?"));
 }
 
-std::string saves_text(const Look& look) {
-  const SaveStatistics& saves = look.grid.experiment().saves();
+std::string saves_text(const ExperimentView& view) {
+  const SaveStatistics& saves = view.grid.experiment().saves();
   if (saves.committed + saves.failed == 0) return "none";
   const auto mean_bytes = mean_of(static_cast<double>(saves.bytes), saves.committed);
-  return std::to_string(saves.committed) + " saved, " + std::to_string(look.kept_checkpoints) +
+  return std::to_string(saves.committed) + " saved, " + std::to_string(view.kept_checkpoints) +
          " kept, " + std::to_string(saves.failed) + " failed; " +
          format_bytes(static_cast<double>(saves.bytes)) + " written, " + format_bytes(mean_bytes) +
          " each";
@@ -143,7 +143,7 @@ bool is_finished_session(const Experiment& experiment) {
 }
 
 /// "2 RUNNING, 3 TERMINATED | best ...".
-std::string main_text(const StatusLook& seen) {
+std::string main_text(const StatusView& seen) {
   return states_text(seen) + " | " +
          (seen.grid().spec().objectives.size() > 1 ? front_text(seen.grid())
                                                    : "best " + best_text(seen.grid()));
@@ -151,16 +151,16 @@ std::string main_text(const StatusLook& seen) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> status_lines(const StatusLook& seen) {
-  const Look& look = seen.look;
-  const Experiment& experiment = look.grid.experiment();
+std::vector<std::pair<std::string, std::string>> status_lines(const StatusView& seen) {
+  const ExperimentView& view = seen.view;
+  const Experiment& experiment = view.grid.experiment();
   const SaveStatistics& saves = experiment.saves();
   std::vector<std::pair<std::string, std::string>> lines = {
-      {"experiment", look.grid.spec().name + " in " + look.grid.directory().string()},
+      {"experiment", view.grid.spec().name + " in " + view.grid.directory().string()},
       {"trials", states_text(seen)},
-      look.grid.spec().objectives.size() > 1 ? std::pair("front", front_text(look.grid))
-                                             : std::pair("best", best_text(look.grid)),
-      {"driver", driver_text(look)},
+      view.grid.spec().objectives.size() > 1 ? std::pair("front", front_text(view.grid))
+                                             : std::pair("best", best_text(view.grid)),
+      {"driver", driver_text(view)},
   };
   if (!seen.awaited.silence.empty()) lines.emplace_back("no answer", seen.awaited.silence);
   if (const auto ends = ends_of(experiment); !ends.empty()) {
@@ -171,21 +171,21 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusLook& 
   }
   for (const auto& sentence : hangs_of(seen.awaited)) lines.emplace_back("hangs", sentence);
   if (seen.end) lines.emplace_back("ends in", text_of(*seen.end));
-  if (const auto text = running_text(look, seen.now); !text.empty()) {
+  if (const auto text = running_text(view, seen.now); !text.empty()) {
     lines.emplace_back("running", text);
   }
   if (seen.rungs) lines.emplace_back("rungs", text_of(*seen.rungs));
   const std::string held = held_text(experiment);
-  if (!look.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
-    lines.emplace_back("paused", paused_text(experiment, look.grid.directory()));
+  if (!view.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
+    lines.emplace_back("paused", paused_text(experiment, view.grid.directory()));
   } else if (!held.empty()) {
-    const std::string place = shell_word(look.grid.directory());
+    const std::string place = shell_word(view.grid.directory());
     const std::string first = held.substr(0, held.find(" --", 1));
     lines.emplace_back("paused", "by hand:" + held + "; to go on: " +
-                                     (look.driver ? "tune unpause " + place + first
+                                     (view.driver ? "tune unpause " + place + first
                                                   : "tune resume " + place + held));
   }
-  if (const auto text = failed_text(look.grid); !look.driver && !text.empty()) {
+  if (const auto text = failed_text(view.grid); !view.driver && !text.empty()) {
     lines.emplace_back("failed", text);
   }
   if (const std::string first = first_failure(experiment); !first.empty()) {
@@ -194,7 +194,7 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusLook& 
   if (const auto why = why_given_up(experiment); !why.empty()) lines.emplace_back("given up", why);
   if (!experiment.stop_reason().empty())
     lines.emplace_back("stop reason", experiment.stop_reason());
-  if (const std::string& end = experiment.session_end(); !look.driver && !end.empty() &&
+  if (const std::string& end = experiment.session_end(); !view.driver && !end.empty() &&
                                                          end != experiment.stop_reason() &&
                                                          !is_finished_session(experiment)) {
     lines.emplace_back("ended because", end);
@@ -219,17 +219,17 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusLook& 
   lines.emplace_back("results", std::to_string(experiment.results()));
   lines.emplace_back("state",
                      count_of(experiment.last_event(), "event") + ", " +
-                         format_bytes(static_cast<double>(state_bytes(look.grid.directory()))) +
+                         format_bytes(static_cast<double>(state_bytes(view.grid.directory()))) +
                          " on disk");
   lines.emplace_back("  keeping it", state_cost_text(experiment.cost(), seen.running_s()));
-  lines.emplace_back("checkpoints", saves_text(look));
+  lines.emplace_back("checkpoints", saves_text(view));
   if (saves.committed > 0) {
     lines.emplace_back("  saving", seconds_text(saves.save_s, saves.committed, saves.max_save_s) +
                                        slowest_rank_text(saves));
     lines.emplace_back("  committing",
                        seconds_text(saves.commit_s, saves.committed, saves.max_commit_s));
   }
-  if (const Json remote = remote_json(look); remote.is_object()) {
+  if (const Json remote = remote_json(view); remote.is_object()) {
     lines.emplace_back("remote", remote_text(remote));
     std::string fetching;
     for (const Json& name : remote.value("fetching", Json::array())) {
@@ -248,18 +248,18 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusLook& 
   return lines;
 }
 
-std::string status_line_of(const StatusLook& seen) {
+std::string status_line_of(const StatusView& seen) {
   std::string text = main_text(seen);
   for (const auto& sentence : hangs_of(seen.awaited)) text += " | hangs: " + sentence;
   if (seen.end) text += " | ends in " + text_of(*seen.end);
-  if (!seen.look.driver) text += " | driver: " + driver_text(seen.look);
+  if (!seen.view.driver) text += " | driver: " + driver_text(seen.view);
   if (!seen.awaited.silence.empty()) text += " | " + seen.awaited.silence;
   return text;
 }
 
-std::string status_key_of(const StatusLook& seen) {
+std::string status_key_of(const StatusView& seen) {
   std::string key = main_text(seen);
-  if (!seen.look.driver) key += " | driver: " + driver_text(seen.look);
+  if (!seen.view.driver) key += " | driver: " + driver_text(seen.view);
   if (!seen.awaited.silence.empty()) key += " | silent";
   if (!seen.awaited.answer) return key;
   key += " | " + std::to_string(seen.awaited.answer->notices.size()) + " hang";

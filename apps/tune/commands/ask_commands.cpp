@@ -173,12 +173,12 @@ Json read_value(const std::string& text) {
 }
 
 /// The conversation on standard input and output: a JSON object a line, each way.
-class Conversation {
+class AskServer {
  public:
-  explicit Conversation(AskSession& session) : session_(session) {}
+  explicit AskServer(AskSession& session) : session_(session) {}
 
   /// Takes in all lines of `text`; answers with as many or more, once all is on disk.
-  void take_in(std::string_view text) {
+  void read(std::string_view text) {
     std::string answers;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
@@ -281,7 +281,7 @@ class Conversation {
 /// Until standard input ends. Whatever has come is answered before more is waited for.
 int converse(AskSession& session) {
   constexpr std::size_t longest_line = 16 << 20;
-  Conversation conversation(session);
+  AskServer server(session);
   std::string text;
   char block[1 << 16];
   while (true) {
@@ -291,12 +291,12 @@ int converse(AskSession& session) {
     if (got == 0) break;
     text.append(block, static_cast<std::size_t>(got));
     const std::size_t whole = text.rfind('\n') + 1;  // 0 if there is none
-    if (whole > 0) conversation.take_in(std::string_view(text).substr(0, whole));
+    if (whole > 0) server.read(std::string_view(text).substr(0, whole));
     text.erase(0, whole);
     if (text.size() > longest_line) throw user_error("a line on standard input is over 16 MiB");
   }
-  if (!text.empty()) conversation.take_in(text);
-  return conversation.has_errors() ? exit_bad_input : exit_ok;
+  if (!text.empty()) server.read(text);
+  return server.has_errors() ? exit_bad_input : exit_ok;
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ class EndBySignal {
   void remove_directory() const {
     constexpr int most_looks = 100;
     constexpr std::chrono::milliseconds look_period{10};
-    for (int look = 0; look < most_looks; ++look) {
+    for (int view = 0; view < most_looks; ++view) {
       std::error_code failed;
       const bool was_gone = std::filesystem::remove_all(directory_, failed) == 0 && !failed;
       if (was_gone) return;

@@ -15,7 +15,7 @@
 #include "tuner/space/config_changes.h"
 #include "tuner/space/domain.h"
 #include "tuner/view/curves_side_by_side.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_fields.h"
 
 namespace tune {
@@ -26,7 +26,7 @@ constexpr std::size_t shown_points = 10;
 
 /// One of the trials, and what was read of its rows.
 struct Compared {
-  const Look* look = nullptr;
+  const ExperimentView* view = nullptr;
   const Notes* notes = nullptr;
   const Trial* trial = nullptr;
   std::string name;                    ///< tells it from the others
@@ -69,7 +69,7 @@ std::vector<Named> parse_words(const std::vector<std::string>& words) {
 void read_rows(Compared& one, const std::string& metric) {
   double seconds = 0;
   std::size_t count = 0;
-  one.look->grid.each_row(*one.trial, [&](const Metrics& row) {
+  one.view->grid.each_row(*one.trial, [&](const Metrics& row) {
     const auto iteration = row.find("training_iteration");
     if (const auto value = row.find_exact(metric)) {
       one.curve.insert_or_assign(static_cast<std::int64_t>(*iteration), *value);
@@ -125,7 +125,7 @@ Hyperparameters hyperparameters_of(const std::vector<Compared>& all) {
 }
 
 ExactNumber value_in(const Compared& one, const Objective& objective, Scope scope) {
-  return one.look->grid.exact_value(*one.trial, objective, scope);
+  return one.view->grid.exact_value(*one.trial, objective, scope);
 }
 
 Json finite_or_null(const ExactNumber& number) {
@@ -133,11 +133,11 @@ Json finite_or_null(const ExactNumber& number) {
 }
 
 Json to_json(const Compared& one, const Objective& objective) {
-  const Experiment& experiment = one.look->grid.experiment();
+  const Experiment& experiment = one.view->grid.experiment();
   const Trial& trial = *one.trial;
   return {
       {"name", one.name},
-      {"directory", one.look->grid.directory().string()},
+      {"directory", one.view->grid.directory().string()},
       {"trial_id", to_string(trial.id)},
       {"state", to_string(trial.state)},
       {"end", end_of(trial)},
@@ -243,7 +243,7 @@ void print_trials(const std::vector<Compared>& all, const Objective& objective, 
   table.add("gpus", [](const Compared& one) { return *one.trial->gpus; });
   table.add("model of", [](const Compared& one) {
     const bool is_clone = !one.trial->lineage.empty();
-    return is_clone ? lineage_text(one.look->grid.experiment(), *one.trial) : std::string();
+    return is_clone ? lineage_text(one.view->grid.experiment(), *one.trial) : std::string();
   });
   table.add("tags", [](const Compared& one) {
     const Json tags = one.notes->tags_json(one.trial->id);
@@ -307,37 +307,38 @@ void print_curves(const std::vector<Compared>& all, const Objective& objective,
 
 int compare_command(const CompareRequest& request) {
   const std::vector<Named> named = parse_words(request.words);
-  std::map<std::filesystem::path, Look> looks;
+  std::map<std::filesystem::path, ExperimentView> looks;
   std::map<std::filesystem::path, Notes> notes;
   std::set<std::string> ids;
   for (const Named& one : named) {
     if (looks.contains(one.directory)) continue;
-    const Look& look = looks.emplace(one.directory, look_at(one.directory)).first->second;
-    look.grid.settle();
-    notes[one.directory] = Notes::read(look.grid.directory());
+    const ExperimentView& view =
+        looks.emplace(one.directory, view_experiment(one.directory)).first->second;
+    view.grid.complete_summaries();
+    notes[one.directory] = Notes::read(view.grid.directory());
     print_each_notice(notes[one.directory].notices());
   }
   const Objective objective =
       objective_for(looks.at(named.front().directory).grid, request.metric, request.mode);
   std::vector<Compared> all;
   for (const Named& one : named) {
-    const Look& look = looks.at(one.directory);
-    Compared compared{.look = &look,
+    const ExperimentView& view = looks.at(one.directory);
+    Compared compared{.view = &view,
                       .notes = &notes.at(one.directory),
-                      .trial = &find_trial(look.grid, one.trial)};
-    const std::string experiment = look.grid.directory().filename().string();
+                      .trial = &find_trial(view.grid, one.trial)};
+    const std::string experiment = view.grid.directory().filename().string();
     compared.name = (looks.size() > 1 ? experiment + ":" : "") + to_string(compared.trial->id);
     // Two directories of one name.
     if (!ids.insert(compared.name).second) {
       compared.name = one.directory.string() + ":" + to_string(compared.trial->id);
     }
     compared.config = leaves_of(Json::parse(present_config(*compared.trial)));
-    compared.best_iteration = look.grid.best_iteration(*compared.trial, objective);
-    compared.last_iteration = look.grid.last_iteration(*compared.trial, objective.metric);
+    compared.best_iteration = view.grid.best_iteration(*compared.trial, objective);
+    compared.last_iteration = view.grid.last_iteration(*compared.trial, objective.metric);
     read_rows(compared, objective.metric);
     all.push_back(std::move(compared));
   }
-  for (const auto& [directory, look] : looks) print_each_notice(look.grid.left_out());
+  for (const auto& [directory, view] : looks) print_each_notice(view.grid.left_out());
   std::vector<MetricCurve> curves;
   for (const Compared& one : all) curves.push_back(one.curve);
   const std::vector<SharedPoint> points = shared_points(curves);

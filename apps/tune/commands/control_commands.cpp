@@ -13,7 +13,7 @@
 #include "tuner/control/control_client.h"
 #include "tuner/disk/lock.h"
 #include "tuner/journal/experiment_store.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 

@@ -14,7 +14,7 @@
 #include "tuner/journal/event_stream.h"
 #include "tuner/model/event.h"
 #include "tuner/model/paths.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 
@@ -120,7 +120,7 @@ int events_command(const EventsRequest& request) {
     if (!request.follow || (!is_driven_now && events.is_finished())) break;
     // With nothing new to print, nothing was read of how it has ended.
     if (!is_driven_now && !was_driven && !std::exchange(has_looked, true) &&
-        is_finished(look_at(directory).grid.experiment())) {
+        is_finished(view_experiment(directory).grid.experiment())) {
       break;
     }
     if (is_driven_now) {

@@ -17,7 +17,7 @@
 #include "tuner/model/ancestry.h"
 #include "tuner/simulation/curve_table.h"
 #include "tuner/view/event_replay.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 

@@ -12,8 +12,8 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/base/nearest_name.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/judged_trials.h"
-#include "tuner/view/look.h"
 
 namespace tune {
 
@@ -183,17 +183,17 @@ Json answer_of(const JudgedTrials& judged, const Found& found, const std::option
 
 int importance_command(const ImportanceRequest& request) {
   const auto scope = checked_scope(request.scope);
-  const Look look = look_at(request.directory);
-  const Objective objective = objective_for(look.grid, request.metric, request.mode);
-  const SearchSpace space = space_to_judge(look.grid);
-  const JudgedTrials judged = judge_trials(look.grid, space, objective, scope, request.iteration);
+  const ExperimentView view = view_experiment(request.directory);
+  const Objective objective = objective_for(view.grid, request.metric, request.mode);
+  const SearchSpace space = space_to_judge(view.grid);
+  const JudgedTrials judged = judge_trials(view.grid, space, objective, scope, request.iteration);
   if (judged.values.size() < fewest_trials) {
     throw user_error(
         "which hyperparameters matter cannot be known from fewer than " +
         std::to_string(fewest_trials) + " trials that ended well with a number for '" +
         objective.metric + "'" +
         (request.iteration ? " at iteration " + std::to_string(*request.iteration) : "") + "; " +
-        look.grid.directory().string() + " has " + std::to_string(judged.values.size()));
+        view.grid.directory().string() + " has " + std::to_string(judged.values.size()));
   }
   std::optional<std::size_t> leaf;
   if (!request.slice.empty()) leaf = leaf_named(space, request.slice);
@@ -201,14 +201,14 @@ int importance_command(const ImportanceRequest& request) {
   if (leaf || request.method == fanova) forest.emplace(space, judged.points, judged.values);
   const Found found = forest ? found_by_fanova(*forest, judged, objective)
                              : found_by_ped_anova(request, space, judged, objective);
-  warn(request, judged, look.grid.spec());
+  warn(request, judged, view.grid.spec());
   std::optional<Slice> slice;
   if (leaf) {
     slice = slice_along(space, *leaf, judged.points, judged.values, *forest, objective.mode);
   }
   if (request.json) {
     print_json(
-        answer_of(judged, found, slice, objective, scope, is_adaptive_search(look.grid.spec())));
+        answer_of(judged, found, slice, objective, scope, is_adaptive_search(view.grid.spec())));
   } else if (slice) {
     print_slice(*slice, objective.metric);
   } else {

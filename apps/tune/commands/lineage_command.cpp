@@ -9,7 +9,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/model/ancestry.h"
 #include "tuner/space/config_changes.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 
@@ -193,8 +193,8 @@ Json schedule_json(const Experiment& experiment, TrialId id) {
 }  // namespace
 
 int lineage_command(const LineageRequest& request) {
-  const Look look = look_at(request.directory);
-  const ResultGrid& grid = look.grid;
+  const ExperimentView view = view_experiment(request.directory);
+  const ResultGrid& grid = view.grid;
   const Experiment& experiment = grid.experiment();
   const Objective* const objective = sole(grid.spec().objectives);
   // What a trial once was does not count: its model is the one that it has now.

@@ -12,7 +12,7 @@
 #include "tuner/base/error.h"
 #include "tuner/base/nearest_name.h"
 #include "tuner/model/trial_words.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_fields.h"
 #include "tuner/view/trial_filter.h"
 
@@ -232,15 +232,15 @@ bool lists_experiments(const ListRequest& request) {
 }
 
 /// By the names of their directories, or by all of their paths where two have the same.
-std::vector<TrialSource> sources_of(const std::deque<Look>& looks) {
+std::vector<TrialSource> sources_of(const std::deque<ExperimentView>& looks) {
   std::multiset<std::string> names;
-  for (const Look& look : looks) names.insert(look.grid.directory().filename().string());
+  for (const ExperimentView& view : looks) names.insert(view.grid.directory().filename().string());
   std::vector<TrialSource> sources;
-  for (const Look& look : looks) {
-    look.grid.settle();
-    const std::string name = look.grid.directory().filename().string();
-    sources.push_back({&look.grid, names.count(name) > 1 ? look.grid.directory().string() : name,
-                       Notes::read(look.grid.directory())});
+  for (const ExperimentView& view : looks) {
+    view.grid.complete_summaries();
+    const std::string name = view.grid.directory().filename().string();
+    sources.push_back({&view.grid, names.count(name) > 1 ? view.grid.directory().string() : name,
+                       Notes::read(view.grid.directory())});
   }
   return sources;
 }
@@ -296,8 +296,9 @@ int list_command(const ListRequest& request) {
     throw user_error("--results is for --json without --columns and --over");
   }
   if (lists_experiments(request)) return exit_ok;
-  std::deque<Look> looks;
-  for (const std::string& directory : request.directories) looks.push_back(look_at(directory));
+  std::deque<ExperimentView> looks;
+  for (const std::string& directory : request.directories)
+    looks.push_back(view_experiment(directory));
   const std::vector<TrialSource> sources = sources_of(looks);
   for (const TrialSource& source : sources) print_each_notice(source.notes.notices());
   const TrialFields fields(sources);
@@ -309,12 +310,12 @@ int list_command(const ListRequest& request) {
     return exit_ok;
   }
   print_trials(request, sources, fields, rows);
-  for (const Look& look : looks) {
-    const std::string where = where_running_breaks_off(look);
+  for (const ExperimentView& view : looks) {
+    const std::string where = where_running_breaks_off(view);
     if (where.empty()) continue;
-    print_notice(look.grid.directory().string() + ": " +
-                 std::to_string(look.grid.experiment().count(TrialState::running)) + " RUNNING " +
-                 where + "; to go on: " + resume_command(look.grid));
+    print_notice(view.grid.directory().string() + ": " +
+                 std::to_string(view.grid.experiment().count(TrialState::running)) + " RUNNING " +
+                 where + "; to go on: " + resume_command(view.grid));
   }
   for (const TrialSource& source : sources) print_each_notice(source.grid->left_out());
   return exit_ok;

@@ -4,15 +4,15 @@
 #include "apps/tune/output.h"
 #include "tuner/base/clean_text.h"
 #include "tuner/process/system_clock.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/notes.h"
 
 namespace tune {
 
 int note_command(const NoteRequest& request) {
-  const Look look = look_at(request.directory);
-  const auto& directory = look.grid.directory();
-  const TrialId id = find_trial(look.grid, request.trial).id;
+  const ExperimentView view = view_experiment(request.directory);
+  const auto& directory = view.grid.directory();
+  const TrialId id = find_trial(view.grid, request.trial).id;
   const NoteChange change{
       .trial = id,
       .text = trimmed(request.text),

@@ -15,7 +15,7 @@
 #include "tuner/push.h"
 #include "tuner/remote/fetch.h"
 #include "tuner/remote/pull.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 namespace tune {
 
@@ -99,7 +99,7 @@ void say(const Pulled& pulled, const std::string& remote, const std::filesystem:
                : "took " + state + "; " + checkpoints + " come from there when they are needed");
 }
 
-void take_over(const std::string& remote, const std::filesystem::path& place, double lease_s) {
+void acquire_lease(const std::string& remote, const std::filesystem::path& place, double lease_s) {
   say(pull_into(remote, place, true, lease_s), remote, place);
 }
 
@@ -175,15 +175,15 @@ int fetch_command(const RemoteRequest& request) {
 }
 
 int push_command(const RemoteRequest& request) {
-  const Look look = look_at(request.directory);
+  const ExperimentView view = view_experiment(request.directory);
   const std::string path = request.remote.empty() ? "" : checked(request.remote);
-  push_experiment(look.grid, {.path = path, .on_wait = seldom()});
-  const std::string& used = path.empty() ? look.grid.spec().remote.path : path;
-  const std::string remote = remote_below(used, look.grid.spec().name);
+  push_experiment(view.grid, {.path = path, .on_wait = seldom()});
+  const std::string& used = path.empty() ? view.grid.spec().remote.path : path;
+  const std::string remote = remote_below(used, view.grid.spec().name);
   if (request.json) {
-    print_json({{"directory", look.grid.directory().string()}, {"remote", remote}});
+    print_json({{"directory", view.grid.directory().string()}, {"remote", remote}});
   } else {
-    print("all of " + look.grid.directory().native() + " is on " + remote + "\n");
+    print("all of " + view.grid.directory().native() + " is on " + remote + "\n");
   }
   return exit_ok;
 }
@@ -227,7 +227,7 @@ TakenOver take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::p
   if (!is_experiment_there(*files, remote, ScratchDirectory(*files).name())) return {};
   const auto place = std::filesystem::absolute(directory).lexically_normal();
   auto interrupts = std::make_unique<InterruptsNoted>();
-  take_over(remote, place, lease_s);
+  acquire_lease(remote, place, lease_s);
   return {remote, place, std::move(interrupts)};
 }
 
@@ -242,7 +242,7 @@ TakenOver take_from_remote(ResumeRequest& request, SpecSource& changes, double l
   TakenOver taken;
   if (!ExperimentStore::exists(*make_posix_file_system(), place)) {
     auto interrupts = std::make_unique<InterruptsNoted>();
-    take_over(remote, place, lease_s);
+    acquire_lease(remote, place, lease_s);
     taken = {remote, place, std::move(interrupts)};
   }
   const Json spec = ExperimentStore::read_spec(*make_posix_file_system(), place);

@@ -11,7 +11,7 @@
 #include "tuner/view/best.h"
 #include "tuner/view/best_over_time.h"
 #include "tuner/view/blob_list.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_fields.h"
 
 namespace tune {
@@ -45,9 +45,9 @@ void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>&
   }
 }
 
-void verify(const Look& look, std::vector<Listed>& listed) {
+void verify(const ExperimentView& view, std::vector<Listed>& listed) {
   const auto files = make_posix_file_system();
-  CheckpointStore store(*files, look.grid.directory());
+  CheckpointStore store(*files, view.grid.directory());
   for (auto& one : listed) {
     if (one.evicted) {
       one.verified = "not here";
@@ -55,14 +55,14 @@ void verify(const Look& look, std::vector<Listed>& listed) {
     }
     const auto damage = store.verify({one.trial->id, one.checkpoint->index});
     // A driver that runs may have deleted it since its journal was read.
-    const bool is_gone = look.driver && !files->exists(one.path);
+    const bool is_gone = view.driver && !files->exists(one.path);
     one.is_damaged = damage && !is_gone;
     one.verified = is_gone ? "deleted meanwhile" : damage.value_or("ok");
   }
 }
 
 /// Says what cannot be read, and goes on.
-void read_blobs(const Look& look, std::vector<Listed>& listed) {
+void read_blobs(const ExperimentView& view, std::vector<Listed>& listed) {
   for (auto& one : listed) {
     if (one.evicted) {
       complain(evicted_sentence(one.path, *one.evicted));
@@ -72,7 +72,7 @@ void read_blobs(const Look& look, std::vector<Listed>& listed) {
       one.blobs = blobs_json(one.path);
     } catch (const blobs::Error& error) {
       std::error_code ignored;
-      const bool is_gone = look.driver && !std::filesystem::exists(one.path, ignored);
+      const bool is_gone = view.driver && !std::filesystem::exists(one.path, ignored);
       if (is_gone) continue;
       one.is_damaged = true;
       complain(error.what());
@@ -325,8 +325,8 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
 int best_command(const BestRequest& request) {
   const bool is_scope_told = !request.scope.empty();
   const Scope scope = is_scope_told ? checked_scope(request.scope) : Scope::all;
-  const Look look = look_at(request.directory);
-  const ResultGrid& grid = look.grid;
+  const ExperimentView view = view_experiment(request.directory);
+  const ResultGrid& grid = view.grid;
   const bool is_one_asked_for = !request.metric.empty() || !request.mode.empty();
   if (grid.spec().objectives.size() > 1 && !is_one_asked_for) {
     if (request.count || request.over_time) {
@@ -406,15 +406,15 @@ int best_command(const BestRequest& request) {
 }
 
 int checkpoints_command(const CheckpointsRequest& request) {
-  const Look look = look_at(request.directory);
+  const ExperimentView view = view_experiment(request.directory);
   std::vector<Listed> listed;
   if (request.trial.empty()) {
-    for (const auto& trial : look.grid.experiment().trials()) list_trial(look.grid, trial, listed);
+    for (const auto& trial : view.grid.experiment().trials()) list_trial(view.grid, trial, listed);
   } else {
-    list_trial(look.grid, find_trial(look.grid, request.trial), listed);
+    list_trial(view.grid, find_trial(view.grid, request.trial), listed);
   }
-  if (request.verify) verify(look, listed);
-  if (request.blobs) read_blobs(look, listed);
+  if (request.verify) verify(view, listed);
+  if (request.blobs) read_blobs(view, listed);
   if (request.json) {
     Json list = Json::array();
     for (const auto& one : listed) list.push_back(to_json(one, request));

@@ -23,7 +23,7 @@
 #include "tuner/spec/resume_changes.h"
 #include "tuner/spec_changes.h"
 #include "tuner/view/best.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/status.h"
 #include "tuner/view/trial_fields.h"
 
@@ -261,11 +261,11 @@ ExperimentSpec recorded_spec(const Json& json, const std::filesystem::path& dire
 
 /// What to type instead of `tune run` where an experiment is already.
 [[noreturn]] void refuse_existing(const std::filesystem::path& directory) {
-  const Look look = look_at(directory);
-  const Experiment& experiment = look.grid.experiment();
+  const ExperimentView view = view_experiment(directory);
+  const Experiment& experiment = view.grid.experiment();
   const std::string word = shell_word(directory);
-  if (look.driver) {
-    throw user_error(directory.string() + " holds an experiment that " + name_of(*look.driver) +
+  if (view.driver) {
+    throw user_error(directory.string() + " holds an experiment that " + name_of(*view.driver) +
                      " is running. Either\n"
                      "  look at it:           tune status " +
                      word + "\n  or use another name:  tune run ... --name OTHER");
@@ -306,12 +306,12 @@ int resume_existing(const std::filesystem::path& directory, const SpecDocument& 
   ResumeOptions options;
   if (to_json(recorded) != to_json(spec)) {
     options.change = [&spec](ExperimentSpec& changed) { changed = spec; };
-  } else if (const Look look = look_at(directory);
-             !look.driver && is_finished(look.grid.experiment())) {
+  } else if (const ExperimentView view = view_experiment(directory);
+             !view.driver && is_finished(view.grid.experiment())) {
     if (style.json) {
       print_end(directory, {}, "", exit_ok);
     } else {
-      print(directory.string() + " is finished: " + title_of(look.grid) + "\n");
+      print(directory.string() + " is finished: " + title_of(view.grid) + "\n");
     }
     return exit_ok;
   }

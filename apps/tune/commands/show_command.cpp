@@ -26,7 +26,7 @@
 #include "tuner/model/trial_words.h"
 #include "tuner/provenance.h"
 #include "tuner/view/best.h"
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_fields.h"
 
 namespace tune {
@@ -242,12 +242,12 @@ class LogPrinter {
 
 int show_command(const ShowRequest& request) {
   if (request.results && !request.json) throw user_error("--results is for --json");
-  const Look look = look_at(request.directory);
-  const ResultGrid& grid = look.grid;
-  grid.settle();
+  const ExperimentView view = view_experiment(request.directory);
+  const ResultGrid& grid = view.grid;
+  grid.complete_summaries();
   const Trial& trial = find_trial(grid, request.trial);
   const bool runs = trial.state == TrialState::running;
-  const Awaited awaited = runs ? ask_what_is_awaited(look, trial.id) : Awaited{};
+  const Awaited awaited = runs ? ask_what_is_awaited(view, trial.id) : Awaited{};
   const Notes notes = Notes::read(grid.directory());
   print_each_notice(notes.notices());
   if (request.json) {
@@ -320,10 +320,10 @@ int show_command(const ShowRequest& request) {
 int logs_command(const LogsRequest& request) {
   constexpr std::chrono::milliseconds look_period{200};
   constexpr int looks_between_states = 10;
-  std::optional<Look> look = look_at(request.directory);
-  const TrialId id = find_trial(look->grid, request.trial).id;
-  const auto own = paths::trial(look->grid.directory(), id);
-  const ExperimentSpec& spec = look->grid.spec();
+  std::optional<ExperimentView> view = view_experiment(request.directory);
+  const TrialId id = find_trial(view->grid, request.trial).id;
+  const auto own = paths::trial(view->grid.directory(), id);
+  const ExperimentSpec& spec = view->grid.spec();
   const int ranks = spec.workers ? spec.workers->count : 1;
   if (request.rank >= ranks) {
     throw user_error("a trial of " + spec.name + " has " +
@@ -335,12 +335,12 @@ int logs_command(const LogsRequest& request) {
                         : paths::standard_output(own, request.rank);
   LogPrinter log(file);
   for (int looks = 0;; ++looks) {
-    const bool is_over = !request.follow || !has_reader() || !look->driver ||
-                         is_final(look->grid.experiment().trial(id).state);
+    const bool is_over = !request.follow || !has_reader() || !view->driver ||
+                         is_final(view->grid.experiment().trial(id).state);
     log.print_more();
     if (is_over) return log.conclude();
     std::this_thread::sleep_for(look_period);
-    if (looks % looks_between_states == 0) look = look_at(request.directory);
+    if (looks % looks_between_states == 0) view = view_experiment(request.directory);
   }
 }
 

@@ -207,7 +207,7 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
     make_policy(contender.scheduler, "--scheduler", "scheduler", catalogue.schedulers,
                 {space, spec.objectives, spec.num_samples, spec.seed}, problems);
     spec.scheduler = contender.scheduler;
-    for (const auto& doubt : doubts_about(spec)) {
+    for (const auto& doubt : warnings_about(spec)) {
       if (doubt.pointer.starts_with("/scheduler")) complain("notice: " + doubt.sentence);
     }
   }

@@ -79,7 +79,7 @@ void print_preview(const SpecDocument& document, const ExperimentSpec& spec, con
   lines.emplace_back("each trial", amounts_text(spec.resources_per_trial));
   lines.emplace_back("at one time", count_of(preview.at_once, "trial"));
   for (const auto& notice : detected.notices) lines.emplace_back("notice", notice);
-  for (const Problem& doubt : doubts_about(spec)) {
+  for (const Problem& doubt : warnings_about(spec)) {
     lines.emplace_back("notice", to_line(document, doubt));
   }
   print_pairs(lines);
@@ -112,7 +112,7 @@ void print_preview_json(const SpecDocument& document, const ExperimentSpec& spec
               {"resources", resources},
               {"resources_per_trial", spec.resources_per_trial},
               {"at_once", preview.at_once},
-              {"notices", list_of(document, doubts_about(spec))}});
+              {"notices", list_of(document, warnings_about(spec))}});
 }
 
 }  // namespace
@@ -121,17 +121,17 @@ int validate_command(const SpecSource& source, bool json) {
   const SpecDocument document = assemble_spec(source);
   std::vector<Problem> problems;
   const auto spec = check_spec(document, catalogue_with(plugins_of(document)), problems);
-  const auto doubts = spec ? doubts_about(*spec) : std::vector<Problem>();
+  const auto warnings = spec ? warnings_about(*spec) : std::vector<Problem>();
   if (json) {
     print_json({{"valid", spec.has_value()},
                 {"problems", list_of(document, problems)},
-                {"notices", list_of(document, doubts)}});
+                {"notices", list_of(document, warnings)}});
     return spec ? exit_ok : exit_bad_input;
   }
   print_problems(document, problems);
   if (!spec) return exit_bad_input;
   print("valid\n");
-  for (const Problem& doubt : doubts) print("notice: " + to_line(document, doubt) + "\n");
+  for (const Problem& doubt : warnings) print("notice: " + to_line(document, doubt) + "\n");
   return exit_ok;
 }
 

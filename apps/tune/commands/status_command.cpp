@@ -11,10 +11,10 @@ namespace tune {
 namespace {
 
 /// That of the run, as far as the record knows it.
-int exit_code_of(const StatusLook& seen) {
+int exit_code_of(const StatusView& seen) {
   const Experiment& experiment = seen.experiment();
   const auto how = experiment.session_ended();
-  if (seen.look.driver || !how || how == SessionEnd::interrupted) return exit_interrupted;
+  if (seen.view.driver || !how || how == SessionEnd::interrupted) return exit_interrupted;
   if (how == SessionEnd::fault) return exit_machine;
   if (how == SessionEnd::raised) return exit_raised;
   const bool is_bad = experiment.count(TrialState::error) > 0 || how == SessionEnd::given_up;
@@ -22,12 +22,12 @@ int exit_code_of(const StatusLook& seen) {
 }
 
 StatusFrame frame_of(const StatusRequest& request) {
-  const StatusLook seen = look_at_status(request.directory);
+  const StatusView seen = look_at_status(request.directory);
   return {.screen = pairs_text(status_lines(seen)),
           .line = request.json ? encode_numbers(status_json(seen)).dump() : status_line_of(seen),
           .is_data = request.json,
           .key = status_key_of(seen),
-          .is_driven = seen.look.driver.has_value(),
+          .is_driven = seen.view.driver.has_value(),
           .exit_code = exit_code_of(seen)};
 }
 
@@ -35,7 +35,7 @@ StatusFrame frame_of(const StatusRequest& request) {
 
 int status_command(const StatusRequest& request) {
   if (request.follow) return follow_status([&] { return frame_of(request); });
-  const StatusLook seen = look_at_status(request.directory);
+  const StatusView seen = look_at_status(request.directory);
   if (request.json) {
     print_json(status_json(seen));
   } else {

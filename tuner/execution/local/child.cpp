@@ -78,18 +78,18 @@ void Child::signal(int signal) {
   is_told_to_stop_ = false;
   is_plain() && signal != SIGKILL ? signal_leader(signal) : process_.signal(signal);
   if (!is_plain()) return;
-  plain_.talk->leave();
+  plain_.session->leave();
   say_plainly();
 }
 
-void Child::obey(const protocol::Command& command) {
+void Child::handle(const protocol::Command& command) {
   if (std::holds_alternative<protocol::Stop>(command)) {
     const bool is_told_again = std::exchange(is_told_to_stop_, true);
     if (!is_told_again) return has_run_to_end() ? offer_rest() : ask_to_leave();
-    plain_.talk->leave();  // nobody wants the rest
+    plain_.session->leave();  // nobody wants the rest
     return say_plainly();
   }
-  plain_.talk->hear(command);
+  plain_.session->on_command(command);
   say_plainly();
 }
 
@@ -107,7 +107,7 @@ bool Child::has_run_to_end() const {
 
 /// Of one that was told to stop, once all of it is gone.
 void Child::offer_rest() {
-  if (is_all_gone_ && is_told_to_stop_ && has_run_to_end() && plain_.talk->stay()) {
+  if (is_all_gone_ && is_told_to_stop_ && has_run_to_end() && plain_.session->stay()) {
     shared_.happened.emplace_back(RanToEnd{launch_});
   }
   say_plainly();
@@ -125,18 +125,18 @@ void Child::ask_to_leave() {
     told_to_save_ns_ = unix_ns();
     return signal(*plain_.save_signal);
   }
-  if (plain_.talk->has_checkpoint_of_last()) return signal(SIGTERM);
-  plain_.talk->leave();
+  if (plain_.session->has_checkpoint_of_last()) return signal(SIGTERM);
+  plain_.session->leave();
   is_to_leave_ = true;
-  shared_.watch->settle(launch_, time_to_begin_s);
+  shared_.watch->quiesce(launch_, time_to_begin_s);
 }
 
 void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
   const auto self = shared_from_this();
   using News = CheckpointWatch::News;
   if (news == News::restless) {
-    shared_.happened.emplace_back(Remarked{
-        launch_, Remarked::What::restless,
+    shared_.happened.emplace_back(LaunchAdvisory{
+        launch_, LaunchAdvisory::What::restless,
         "has been writing to " + found.front().files.place().string() +
             " for a while, and it is no checkpoint before nothing is changed for a second, nor "
             "open "
@@ -146,15 +146,15 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
             "(docs/plain.md)"});
     return;
   }
-  bool has_saved = is_to_leave_ && news == News::settled;
+  bool has_saved = is_to_leave_ && news == News::quiesced;
   for (SavedFiles& each : found) {
     const std::int64_t changed_ns = each.files.changed_ns();
     has_saved = has_saved || (told_to_save_ns_ && changed_ns >= *told_to_save_ns_);
-    plain_.talk->find(std::move(each), signalled_ns_ && changed_ns >= *signalled_ns_);
+    plain_.session->find(std::move(each), signalled_ns_ && changed_ns >= *signalled_ns_);
   }
-  has_saved = has_saved || (is_to_leave_ && plain_.talk->has_checkpoint_of_last());
+  has_saved = has_saved || (is_to_leave_ && plain_.session->has_checkpoint_of_last());
   if (news == News::last) {
-    plain_.talk->end(*status_);
+    plain_.session->end(*status_);
     is_all_gone_ = true;
     return offer_rest();
   }
@@ -169,8 +169,8 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
 /// By looking, since not every file system tells of writes by another process; a look costs one
 /// system call a log.
 void Child::read_logs_later() {
-  next_read_.expires_after(plain_.talk->may_have_more() ? std::chrono::milliseconds(0)
-                                                        : read_period);
+  next_read_.expires_after(plain_.session->may_have_more() ? std::chrono::milliseconds(0)
+                                                           : read_period);
   next_read_.async_wait([self = shared_from_this()](boost::system::error_code error) {
     if (error) return;
     self->is_to_read_ = self->read_batch_ == self->shared_.batch;
@@ -181,12 +181,12 @@ void Child::read_logs_later() {
 /// Once in each batch, however much one prints.
 void Child::read_logs() {
   read_batch_ = shared_.batch;
-  plain_.talk->read();
-  plain_.talk->remark(
+  plain_.session->read();
+  plain_.session->remark(
       std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count(),
       shared_.happened);
-  if (is_to_leave_ && plain_.talk->has_gone_on()) {
-    shared_.watch->settle(launch_, 0, plain_.talk->next_result());
+  if (is_to_leave_ && plain_.session->has_gone_on()) {
+    shared_.watch->quiesce(launch_, 0, plain_.session->next_result());
   }
   say_plainly();
   read_logs_later();
@@ -195,8 +195,8 @@ void Child::read_logs() {
 /// Passes on what there is to say now; after the last of it, the end.
 void Child::say_plainly() {
   const auto self = shared_from_this();  // the end may be the last that is known of it
-  plain_.talk->say(shared_.happened);
-  if (is_all_gone_ && !plain_.talk->has_more()) finish();
+  plain_.session->say(shared_.happened);
+  if (is_all_gone_ && !plain_.session->has_more()) finish();
 }
 
 void Child::queue(std::string_view lines) {
@@ -246,7 +246,7 @@ void Child::close() {
 
 bool Child::is_gone() {
   return process_.ended() && process_.clear() &&
-         shared_.adopted.left_of(launch_) != Adopted::Left::some;
+         shared_.adopted.left_of(launch_) != Subreaper::Left::some;
 }
 
 void Child::wait_for_input() {
@@ -329,8 +329,8 @@ void Child::remark_start() {
   for (const std::string& name : packages) names += (names.empty() ? "\"" : ", \"") + name + "\"";
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", took_s);
-  shared_.happened.emplace_back(Remarked{
-      launch_, Remarked::What::slow_start,
+  shared_.happened.emplace_back(LaunchAdvisory{
+      launch_, LaunchAdvisory::What::slow_start,
       std::string("took ") + text + " s to start, and has loaded " + names +
           ": with \"preload\": [" + names +
           "] in the spec's \"trainable\" they are loaded once for all trials (docs/preload.md)"});
@@ -389,8 +389,8 @@ void Child::settle_soon(ChildrenShared& shared) {
 void Child::conclude() {
   const bool is_cleared = process_.is_cleared();
   const auto left = shared_.adopted.left_of(launch_);
-  const bool only_others = process_.is_reaped() && left == Adopted::Left::others;
-  if (!only_others && (!is_cleared || left == Adopted::Left::some)) return look_again();
+  const bool only_others = process_.is_reaped() && left == Subreaper::Left::others;
+  if (!only_others && (!is_cleared || left == Subreaper::Left::some)) return look_again();
   linger_.cancel();
   shared_.adopted.forget(launch_);
   std::erase(shared_.leaving, shared_from_this());

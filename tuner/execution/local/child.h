@@ -32,7 +32,7 @@ struct ChildrenShared {
   std::uint64_t batch = 0;  ///< each gives every child a new share of what may be read
   std::vector<std::shared_ptr<Child>> paused;  ///< said more than their share in this batch
   std::function<void(LaunchId)> gone;          ///< called when Exited has been noted
-  Adopted adopted;
+  Subreaper adopted;
   CheckpointWatch* watch = nullptr;  ///< there is one if a plain program saves by itself
   /// Their leaders have ended; something that they have left may not have.
   std::vector<std::shared_ptr<Child>> leaving;
@@ -45,7 +45,7 @@ class Child : public std::enable_shared_from_this<Child> {
  public:
   /// If the program knows nothing of the driver: how what it prints is read, and how it saves.
   struct Plain {
-    std::unique_ptr<PlainTalk> talk;  ///< null: it speaks the protocol
+    std::unique_ptr<ScriptSession> session;  ///< null: it speaks the protocol
     bool saves = false;
     std::optional<int> save_signal = {};
     std::optional<int> checkpoint_exit_code = {};
@@ -62,10 +62,10 @@ class Child : public std::enable_shared_from_this<Child> {
 
   /// Adds to what the next `flush` writes.
   void queue(std::string_view lines);
-  /// Whether commands are not for its socket, but for `obey`.
-  bool is_plain() const { return plain_.talk != nullptr; }
+  /// Whether commands are not for its socket, but for `handle`.
+  bool is_plain() const { return plain_.session != nullptr; }
   /// What a command comes to for a program that cannot hear it.
-  void obey(const protocol::Command& command);
+  void handle(const protocol::Command& command);
   /// What it has saved by itself.
   void find(std::vector<SavedFiles> found, CheckpointWatch::News news);
   /// Writes what is queued as far as the socket takes it, and the rest when it can.

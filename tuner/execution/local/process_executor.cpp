@@ -70,7 +70,8 @@ class ProcessExecutor::Loop {
   }
 
   ~Loop() {
-    const Doings::Doing doing(doings(), "processes that were killed are waited for");
+    const ActivityTracker::Activity doing(activities(),
+                                          "processes that were killed are waited for");
     for (const auto& [launch, state] : launches_) {
       if (state.child) state.child->close();
     }
@@ -108,12 +109,12 @@ class ProcessExecutor::Loop {
   void launch(LaunchId launch, LaunchSpec spec) {
     const auto [state, is_new] = launches_.try_emplace(launch);
     ensure(is_new, "a launch id is used once");
-    state->second.launching.emplace(doings(), "a program is being started");
+    state->second.launching.emplace(activities(), "a program is being started");
     state->second.memory_kills_before = out_of_memory_kills();
     if (spec.plain) {
       spec.knows_socket = false;
-      state->second.plain = std::make_unique<PlainTalk>(launch, *spec.plain, habits_,
-                                                        spec.stdout_path, spec.stderr_path);
+      state->second.plain = std::make_unique<ScriptSession>(launch, *spec.plain, habits_,
+                                                            spec.stdout_path, spec.stderr_path);
       if (spec.plain->checkpoints) {
         state->second.watched = {.what = std::move(*spec.plain->checkpoints),
                                  .stdout_path = spec.stdout_path,
@@ -139,7 +140,7 @@ class ProcessExecutor::Loop {
     const auto it = launches_.find(launch);
     if (it == launches_.end()) return;
     auto& state = it->second;
-    if (state.child && state.child->is_plain()) return state.child->obey(command);
+    if (state.child && state.child->is_plain()) return state.child->handle(command);
     if (state.plain) {
       if (std::holds_alternative<protocol::Stop>(command)) state.early_signals.push_back(SIGTERM);
       return;
@@ -188,7 +189,7 @@ class ProcessExecutor::Loop {
     wakeups.insert(wakeups.end(), std::make_move_iterator(shared_.happened.begin()),
                    std::make_move_iterator(shared_.happened.end()));
     shared_.happened.clear();
-    busy_.emplace(doings(),
+    busy_.emplace(activities(),
                   "the driver's own thread is busy in a policy, in a callback, or on a disk");
   }
 
@@ -204,8 +205,8 @@ class ProcessExecutor::Loop {
  private:
   struct LaunchState {
     std::shared_ptr<Child> child;  ///< none while the launcher has it
-    std::optional<Doings::Doing> launching;
-    std::unique_ptr<PlainTalk> plain;  ///< until it runs
+    std::optional<ActivityTracker::Activity> launching;
+    std::unique_ptr<ScriptSession> plain;  ///< until it runs
     /// The same: where a plain program saves.
     std::optional<CheckpointWatch::Watched> watched;
     std::string early_lines;         ///< sent before it ran
@@ -260,7 +261,9 @@ class ProcessExecutor::Loop {
     exited->memory_kills = kills - std::min(kills, found->second.memory_kills_before);
   }
 
-  Doings* doings() const { return watchdog_ != nullptr ? &watchdog_->doings() : nullptr; }
+  ActivityTracker* activities() const {
+    return watchdog_ != nullptr ? &watchdog_->activities() : nullptr;
+  }
 
   void post_outcome(LaunchId launch, LaunchOutcome outcome) {
     const auto* const started = std::get_if<Spawned>(&outcome);
@@ -284,7 +287,7 @@ class ProcessExecutor::Loop {
     std::string remark = std::move(spawned.remark);
     try {
       if (state.plain) state.plain->begin(spawned.stdout_begin, spawned.stderr_begin);
-      Child::Plain plain{.talk = std::move(state.plain)};
+      Child::Plain plain{.session = std::move(state.plain)};
       if (auto watched = std::exchange(state.watched, std::nullopt)) {
         plain.save_signal = watched->what.save_signal;
         plain.checkpoint_exit_code = watched->what.exit_code;
@@ -305,7 +308,8 @@ class ProcessExecutor::Loop {
     if (state.may_preload) child->look_at_start();
     if (state.is_ranked) child->announce_end();
     if (!remark.empty()) {
-      shared_.happened.emplace_back(Remarked{launch, Remarked::What::cold, std::move(remark)});
+      shared_.happened.emplace_back(
+          LaunchAdvisory{launch, LaunchAdvisory::What::cold, std::move(remark)});
     }
     child->queue(std::exchange(state.early_lines, {}));
     child->flush();
@@ -358,7 +362,7 @@ class ProcessExecutor::Loop {
       }
       shared_.adopted.look();
       for (const auto& [launch, state] : launches_) {
-        all_gone = all_gone && shared_.adopted.left_of(launch) != Adopted::Left::some;
+        all_gone = all_gone && shared_.adopted.left_of(launch) != Subreaper::Left::some;
       }
       all_gone = all_gone && !shared_.adopted.is_left_of_servers();
       if (all_gone || std::chrono::steady_clock::now() >= until) break;
@@ -393,8 +397,8 @@ class ProcessExecutor::Loop {
   }
 
   Watchdog* const watchdog_;
-  std::optional<Doings::Doing> busy_;  ///< from one wait to the next
-  ProcessWide process_wide_;           ///< before the others: they find signals as they are to be
+  std::optional<ActivityTracker::Activity> busy_;  ///< from one wait to the next
+  ProcessWide process_wide_;  ///< before the others: they find signals as they are to be
   ChildrenShared shared_;
   asio::executor_work_guard<asio::io_context::executor_type> stay_;
   asio::signal_set signals_;

@@ -150,8 +150,8 @@ void CheckpointWatch::begin(LaunchId launch, Watched watched) {
 
 void CheckpointWatch::end(LaunchId launch, bool ended_well) { post(End{launch, ended_well}); }
 
-void CheckpointWatch::settle(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late) {
-  post(Settle{launch, time_to_begin_s, too_late});
+void CheckpointWatch::quiesce(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late) {
+  post(Quiesce{launch, time_to_begin_s, too_late});
 }
 
 void CheckpointWatch::forget(LaunchId launch) { post(End{launch, std::nullopt}); }
@@ -177,7 +177,7 @@ void CheckpointWatch::run() {
       commands.swap(commands_);
     }
     take_events();
-    for (Command& command : commands) std::visit([this](auto& what) { obey(what); }, command);
+    for (Command& command : commands) std::visit([this](auto& what) { handle(what); }, command);
     const Seconds now = steady_now();
     for (auto& [id, launch] : launches_) {
       if (launch.next_look > now) continue;
@@ -185,7 +185,7 @@ void CheckpointWatch::run() {
       const bool is_settled = launch.settles_at <= now && !launch.is_waited_for;
       if (is_settled) launch.settles_at = never_s;
       if (is_settled || !found.empty()) {
-        on_news_(id, std::move(found), is_settled ? News::settled : News::found);
+        on_news_(id, std::move(found), is_settled ? News::quiesced : News::found);
       }
       if (auto restless = std::exchange(launch.restless, std::nullopt)) {
         on_news_(id, {{*std::move(restless), {}}}, News::restless);
@@ -203,7 +203,7 @@ int CheckpointWatch::milliseconds_to_wait() const {
       std::ceil(std::clamp(next - steady_now(), 0.0, idle_period_s) * ms_per_s));
 }
 
-void CheckpointWatch::obey(Begin& command) {
+void CheckpointWatch::handle(Begin& command) {
   Launch& launch = launches_[command.launch];
   launch.watched = std::move(command.watched);
   launch.sizes = launch.sizes_at_look = launch.watched.begin;
@@ -228,7 +228,7 @@ void CheckpointWatch::obey(Begin& command) {
   note_changed(launch, {}, {launch.watched.begin, unix_ns()});
 }
 
-void CheckpointWatch::obey(const Settle& command) {
+void CheckpointWatch::handle(const Quiesce& command) {
   const auto launch = launches_.find(command.launch);
   if (launch == launches_.end()) return;
   launch->second.settles_at =
@@ -237,7 +237,7 @@ void CheckpointWatch::obey(const Settle& command) {
   launch->second.next_look = 0;
 }
 
-void CheckpointWatch::obey(const End& command) {
+void CheckpointWatch::handle(const End& command) {
   const auto found = launches_.find(command.launch);
   if (found != launches_.end()) {
     Launch& launch = found->second;

@@ -37,7 +37,7 @@ class CheckpointWatch {
  public:
   enum class News {
     found,     ///< what is whole and was not before
-    settled,   ///< the answer to `settle`
+    quiesced,  ///< the answer to `quiesce`
     last,      ///< the answer to `end`
     restless,  ///< what has been changed for a while, and was never whole; said once
   };
@@ -61,7 +61,7 @@ class CheckpointWatch {
   void begin(LaunchId launch, Watched watched);
   /// It is to be ended: answered once it has had time to begin to save, and nothing is
   /// half-written. What was begun when `too_late` had been printed is not waited for.
-  void settle(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late = no_sizes);
+  void quiesce(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late = no_sizes);
   /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
   void end(LaunchId launch, bool ended_well);
   /// Nobody waits for an answer.
@@ -102,19 +102,19 @@ class CheckpointWatch {
     LogSizes sizes_at_look;                            ///< when it was looked at last
     Seconds next_look = 0;                             ///< steady
     Seconds settles_at = never_s;                      ///< steady; not before
-    LogSizes too_late = no_sizes;                      ///< see `settle`
+    LogSizes too_late = no_sizes;                      ///< see `quiesce`
     bool is_busy = false;                     ///< something was half-written at the last look
     bool is_waited_for = false;               ///< and is not too late
     bool is_restless = false;                 ///< that was said
     std::optional<CheckpointFiles> restless;  ///< what is to be said of that
   };
-  struct Place {
+  struct WatchedDirectory {
     LaunchId launch{};
     bool is_log = false;
     std::filesystem::path directory;  ///< within the root
   };
   struct Event {
-    Place place;
+    WatchedDirectory place;
     std::string name;
     std::uint32_t mask = 0;
     std::uint32_t cookie = 0;
@@ -123,7 +123,7 @@ class CheckpointWatch {
     LaunchId launch{};
     Watched watched;
   };
-  struct Settle {
+  struct Quiesce {
     LaunchId launch{};
     Seconds time_to_begin_s = 0;
     LogSizes too_late;
@@ -132,13 +132,13 @@ class CheckpointWatch {
     LaunchId launch{};
     std::optional<bool> ended_well;  ///< nothing: forget it
   };
-  using Command = std::variant<Begin, Settle, End>;
+  using Command = std::variant<Begin, Quiesce, End>;
 
   void post(Command command);
   void run();
-  void obey(Begin& command);
-  void obey(const Settle& command);
-  void obey(const End& command);
+  void handle(Begin& command);
+  void handle(const Quiesce& command);
+  void handle(const End& command);
   void watch_log(LaunchId id, Launch& launch, const std::filesystem::path& log);
   bool watch_directory(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void watch_tree(LaunchId id, Launch& launch, const std::filesystem::path& directory);
@@ -169,7 +169,7 @@ class CheckpointWatch {
   FileDescriptor inotify_;  ///< none where the kernel gives no more: then it is only looked
   FileDescriptor wake_;
   std::map<LaunchId, Launch> launches_;
-  std::unordered_map<int, Place> places_;
+  std::unordered_map<int, WatchedDirectory> places_;
   std::unordered_map<std::uint32_t, Writing> moving_;  ///< by cookie
   std::set<std::string> logs_;  ///< kinds of files that programs hold open over their saves
   std::mutex mutex_;

@@ -76,24 +76,24 @@ std::string last_line_with_number(std::string_view text, std::string_view metric
   return clean_text(last);
 }
 
-Remarked::What what_of(ReadingRemark::What what) {
+LaunchAdvisory::What what_of(ReadingRemark::What what) {
   switch (what) {
     case ReadingRemark::What::cut:
-      return Remarked::What::cut;
+      return LaunchAdvisory::What::cut;
     case ReadingRemark::What::no_result:
-      return Remarked::What::no_result;
+      return LaunchAdvisory::What::no_result;
     case ReadingRemark::What::no_colon:
-      return Remarked::What::no_colon;
+      return LaunchAdvisory::What::no_colon;
     case ReadingRemark::What::two_numbers:
       break;
   }
-  return Remarked::What::two_numbers;
+  return LaunchAdvisory::What::two_numbers;
 }
 
 }  // namespace
 
-PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
-                     std::filesystem::path stdout_path, std::filesystem::path stderr_path)
+ScriptSession::ScriptSession(LaunchId launch, PlainReading reading, PlainHabits& habits,
+                             std::filesystem::path stdout_path, std::filesystem::path stderr_path)
     : launch_(launch),
       habits_(habits),
       closing_(reading.closing),
@@ -102,7 +102,7 @@ PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
       ahead_(std::move(reading.ahead)),
       begins_with_guess_(reading.begins_with_guess),
       restored_(std::move(reading.restored)),
-      is_mute_(reading.is_mute),
+      is_mute_(reading.is_unmonitored),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
   if (is_mute_) saves_.leave();
   for (const PlainMetric& metric : reading.metrics) {
@@ -115,13 +115,13 @@ PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
   if (!is_one) logs_.push_back({.path = std::move(stderr_path), .at = 0, .lines = {}});
 }
 
-void PlainTalk::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
+void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
   logs_.front().at = stdout_begin;
   if (logs_.size() > 1) logs_.back().at = stderr_begin;
   files_->open(logs_.front().path, logs_.back().path);
 }
 
-void PlainTalk::hear(const protocol::Command& command) {
+void ScriptSession::on_command(const protocol::Command& command) {
   if (const auto* const start = std::get_if<protocol::Start>(&command)) {
     has_started_ = true;
     saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_);
@@ -130,7 +130,7 @@ void PlainTalk::hear(const protocol::Command& command) {
   }
 }
 
-void PlainTalk::read() {
+void ScriptSession::read() {
   if (!has_started_) return;  // what it says twice is not known yet
   has_filled_block_ = false;
   const double now_s = unix_s();
@@ -156,7 +156,7 @@ void PlainTalk::read() {
 }
 
 /// Takes in one block; false if there was none.
-bool PlainTalk::read(std::size_t index) {
+bool ScriptSession::read(std::size_t index) {
   Log& log = logs_[index];
   block_.resize(read_bytes);
   const LaunchLogs::Read block = files_->read(index, log.at, block_);
@@ -177,11 +177,11 @@ bool PlainTalk::read(std::size_t index) {
 
 /// Somebody else has cut it down, as logrotate does with copytruncate: nobody knows what it had
 /// that was not read, so from now on the program may be further than its results say.
-void PlainTalk::note_cut(Log& log) {
+void ScriptSession::note_cut(Log& log) {
   log.lines = {};
   saves_.doubt(true);
   remarked_.push_back(
-      {launch_, Remarked::What::log_cut,
+      {launch_, LaunchAdvisory::What::log_cut,
        "had its log " + log.path.filename().string() +
            " cut down while it runs: results that it printed shortly before may be missing, and "
            "iterations from then on be too few. Leave the logs of a trial that runs alone; "
@@ -189,7 +189,8 @@ void PlainTalk::note_cut(Log& log) {
 }
 
 /// `line` ends before the byte `end` of the log.
-void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end) {
+void ScriptSession::take(std::string_view line, bool overwritten, std::size_t log,
+                         std::uint64_t end) {
   auto metrics = reader_.read(line, overwritten, log);
   for (const ReadingRemark& remark : reader_.take_remarks()) {
     remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
@@ -214,7 +215,7 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
 
 /// Whether it is the first result of a program that evaluates what it goes on from, and so one that
 /// its trial has.
-bool PlainTalk::is_restored(std::string_view line, const Metrics& metrics) {
+bool ScriptSession::is_restored(std::string_view line, const Metrics& metrics) {
   const bool is_first = !saves_.has_printed() && !has_result_of_checkpoint_;
   if (!is_first || is_mute_ || restored_.numbers.empty()) return false;
   const bool has_its_count = habits_.count.is_of(saves_.last(), line);
@@ -228,7 +229,7 @@ bool PlainTalk::is_restored(std::string_view line, const Metrics& metrics) {
       ": name an expression for \"training_iteration\" where iterations are printed "
       "(docs/plain.md)";
   remarked_.push_back(
-      {launch_, Remarked::What::repeated,
+      {launch_, LaunchAdvisory::What::repeated,
        begin + (has_result_of_checkpoint_
                     ? "which counts as none. If it has trained before that" + remedy
                     : "which counts, as it may have trained before that. If it has not, an "
@@ -237,23 +238,23 @@ bool PlainTalk::is_restored(std::string_view line, const Metrics& metrics) {
   return has_result_of_checkpoint_;
 }
 
-PrintTime PlainTalk::time_of(std::size_t log, std::uint64_t end) const {
+PrintTime ScriptSession::time_of(std::size_t log, std::uint64_t end) const {
   const auto seen_ns = files_->times().printed_ns(log, end);
   if (!seen_ns) return {.at_s = unix_s()};
   return {.at_s = static_cast<double>(*seen_ns) * s_per_ns, .lag_s = PrintTime::watched_lag_s};
 }
 
-void PlainTalk::say_odd_count(double iteration) {
+void ScriptSession::say_odd_count(double iteration) {
   if (std::exchange(has_said_odd_count_, true)) return;
   std::string number;
   append_decimal(number, iteration);
-  remarked_.push_back({launch_, Remarked::What::odd_count,
+  remarked_.push_back({launch_, LaunchAdvisory::What::odd_count,
                        "has printed a result with training_iteration " + number +
                            ", which counts as none: iterations count from 1"});
 }
 
 /// Whether it is not said a second time; if it is, its user hears of it.
-bool PlainTalk::is_new(std::string_view line, std::size_t log, const Metrics& metrics) {
+bool ScriptSession::is_new(std::string_view line, std::size_t log, const Metrics& metrics) {
   std::vector<double> values;
   for (const std::string& name : closing_) values.push_back(metrics.find(name).value_or(0));
   const auto closing = named_.empty() ? std::nullopt : closing_line(line, named_);
@@ -262,12 +263,12 @@ bool PlainTalk::is_new(std::string_view line, std::size_t log, const Metrics& me
     case SaidAgain::Kind::result:
       return true;
     case SaidAgain::Kind::echo:
-      remarked_.push_back({launch_, Remarked::What::echo,
+      remarked_.push_back({launch_, LaunchAdvisory::What::echo,
                            "says each result on standard output and on standard error, such as " +
                                shown + ": it counts once"});
       return false;
     case SaidAgain::Kind::summary:
-      remarked_.push_back({launch_, Remarked::What::summary,
+      remarked_.push_back({launch_, LaunchAdvisory::What::summary,
                            "sums up with " + shown +
                                ", which begins otherwise than its results, and counts as none; if "
                                "it is one, say how results are read: \"metrics\" (docs/plain.md)"});
@@ -276,23 +277,23 @@ bool PlainTalk::is_new(std::string_view line, std::size_t log, const Metrics& me
   return true;
 }
 
-void PlainTalk::find(SavedFiles checkpoint, bool on_signal) {
+void ScriptSession::find(SavedFiles checkpoint, bool on_signal) {
   read();  // what was printed before it
   saves_.save(std::move(checkpoint), on_signal, read_until_s_);
 }
 
-void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
+void ScriptSession::say_checkpoints(std::vector<Wakeup>& wakeups) {
   for (SaveFold::Named& named : saves_.name(read_until_s_)) {
     if (!named.is_lost) {
       wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
                                            std::move(named.ahead), named.is_guess});
     } else if (named.on_signal) {
-      wakeups.emplace_back(
-          Remarked{launch_, Remarked::What::too_late,
-                   "saved as it was told to end, and by then it had printed more results than are "
-                   "kept for that: what it saved is not kept, and it goes on from its checkpoint "
-                   "before. A program that saves on a signal and prints often should be told at "
-                   "once: \"save_signal\": \"SIGTERM\" (docs/plain.md)"});
+      wakeups.emplace_back(LaunchAdvisory{
+          launch_, LaunchAdvisory::What::too_late,
+          "saved as it was told to end, and by then it had printed more results than are "
+          "kept for that: what it saved is not kept, and it goes on from its checkpoint "
+          "before. A program that saves on a signal and prints often should be told at "
+          "once: \"save_signal\": \"SIGTERM\" (docs/plain.md)"});
     }
   }
   say_unknown_order(wakeups);
@@ -300,7 +301,7 @@ void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
 
 /// Without it, its user would wonder why a trial begins anew, or why a checkpoint has the score of
 /// another model.
-void PlainTalk::say_unknown_order(std::vector<Wakeup>& wakeups) {
+void ScriptSession::say_unknown_order(std::vector<Wakeup>& wakeups) {
   const bool is_to_say = saves_.has_left_out() || saves_.has_guessed();
   if (!is_to_say || std::exchange(has_said_unknown_order_, true)) return;
   const std::string what =
@@ -310,24 +311,24 @@ void PlainTalk::say_unknown_order(std::vector<Wakeup>& wakeups) {
           : "saves between results that come soon after each other, and nothing tells so far "
             "whether it saves before it prints, or after: the earlier result is taken, which may "
             "be that of the model before. ";
-  wakeups.emplace_back(Remarked{
-      launch_, Remarked::What::no_order,
+  wakeups.emplace_back(LaunchAdvisory{
+      launch_, LaunchAdvisory::What::no_order,
       what + "If it saves before it prints, say \"saved\": \"before_result\", else "
              "\"after_result\"; and it should write into ${checkpoint_dir} (docs/plain.md)"});
 }
 
-bool PlainTalk::stay() {
+bool ScriptSession::stay() {
   asked_.reset();
   has_stayed_ = saves_.stay();
   return has_stayed_;
 }
 
-void PlainTalk::end(const ExitStatus& status) {
+void ScriptSession::end(const ExitStatus& status) {
   status_ = status;
   read();
 }
 
-void PlainTalk::say(std::vector<Wakeup>& wakeups) {
+void ScriptSession::say(std::vector<Wakeup>& wakeups) {
   if (!std::exchange(has_greeted_, true)) {
     protocol::Hello hello;
     hello.api = protocol::Api::function_api;
@@ -337,7 +338,7 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
   // What has waited on the disk while results did in memory, or since nobody had begun to listen.
   while (is_awaited && saves_.results() == 0 && is_reading_behind()) read();
   say_checkpoints(wakeups);
-  for (Remarked& remarked : std::exchange(remarked_, {})) {
+  for (LaunchAdvisory& remarked : std::exchange(remarked_, {})) {
     wakeups.emplace_back(std::move(remarked));
   }
   if (!is_awaited) return;
@@ -354,14 +355,14 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
   }
 }
 
-bool PlainTalk::has_more() const {
+bool ScriptSession::has_more() const {
   if (saves_.is_leaving()) return false;
   const bool has_failed = status_->signal != 0 || status_->exit_code != 0;
   return saves_.results() > 0 || is_reading_behind() || !(has_failed || has_said_end_);
 }
 
 /// All is said. Of an end that is a failure the exit itself tells.
-void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
+void ScriptSession::say_end(std::vector<Wakeup>& wakeups) {
   if (status_->signal != 0 || status_->exit_code != 0) return;
   asked_.reset();
   has_said_end_ = true;
@@ -372,7 +373,7 @@ void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
   }
 }
 
-void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
+void ScriptSession::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   const bool is_due = remarks_ < remark_ages_s.size() && age_s >= remark_ages_s.at(remarks_);
   const bool is_unread = unread_lines_ >= most_unread_lines;
   const bool is_unread_now = is_unread && !std::exchange(was_unread_, is_unread);
@@ -382,9 +383,10 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   if (is_due) ++remarks_;
   if (saves_.has_printed() || status_ || saves_.is_leaving()) return;
   if (!has_printed_ && age_s >= silent_s) {
-    wakeups.emplace_back(Remarked{launch_, Remarked::What::silent,
-                                  "has printed nothing so far: perhaps it holds its output back; "
-                                  "of a program in C, `stdbuf -oL PROGRAM` changes that"});
+    wakeups.emplace_back(
+        LaunchAdvisory{launch_, LaunchAdvisory::What::silent,
+                       "has printed nothing so far: perhaps it holds its output back; "
+                       "of a program in C, `stdbuf -oL PROGRAM` changes that"});
     return;
   }
   const std::vector<std::string> names = names_in(tail(), most_named, closing_);
@@ -392,10 +394,10 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
     const auto meant = names_meant(metric, names);
     if (meant.empty()) continue;
     const std::string question = meant.size() == 1 ? "is that what is meant?" : "is one meant?";
-    wakeups.emplace_back(Remarked{launch_, Remarked::What::other_name,
-                                  "has printed '" + joined(meant, "' and '") +
-                                      "', and no number for the metric '" + metric +
-                                      "' so far: " + question});
+    wakeups.emplace_back(LaunchAdvisory{launch_, LaunchAdvisory::What::other_name,
+                                        "has printed '" + joined(meant, "' and '") +
+                                            "', and no number for the metric '" + metric +
+                                            "' so far: " + question});
     return;
   }
   if (age_s < unread_s && !is_unread_now) return;
@@ -403,14 +405,14 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   const std::string line = last_line_with_number(seen_last, "");
   if (line.empty()) return;
   const std::string seen = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
-  wakeups.emplace_back(
-      Remarked{launch_, Remarked::What::unread,
-               "has printed no number for the metric '" + joined(closing_, "' and '") + "' so far" +
-                   seen + "; it printed last: '" + line + "'" + way_to_read(seen_last, line)});
+  wakeups.emplace_back(LaunchAdvisory{
+      launch_, LaunchAdvisory::What::unread,
+      "has printed no number for the metric '" + joined(closing_, "' and '") + "' so far" + seen +
+          "; it printed last: '" + line + "'" + way_to_read(seen_last, line)});
 }
 
 /// What the logs have last.
-std::string PlainTalk::tail() const {
+std::string ScriptSession::tail() const {
   std::string seen;
   for (std::size_t log = 0; log < logs_.size(); ++log) {
     seen += files_->before(log, logs_[log].at, looked_at_bytes) + "\n";
@@ -421,7 +423,7 @@ std::string PlainTalk::tail() const {
 /// How a number is read that has no colon or another name, to be pasted. Which one it is only its
 /// words tell: by its place, any number would be taken for the metric. `shown`: a line that stands
 /// before it.
-std::string PlainTalk::way_to_read(const std::string& seen, const std::string& shown) const {
+std::string ScriptSession::way_to_read(const std::string& seen, const std::string& shown) const {
   if (closing_.empty()) return "";
   const std::string& metric = closing_.front();
   const auto option = [&metric](const std::string& expression) {
@@ -436,7 +438,7 @@ std::string PlainTalk::way_to_read(const std::string& seen, const std::string& s
          " has it: " + option(expression_for(line, metric));
 }
 
-std::string PlainTalk::what_is_missing() const {
+std::string ScriptSession::what_is_missing() const {
   const std::string seen = tail();
   const std::vector<std::string> names = names_in(seen, most_named, closing_);
   std::string sentence = "it ended, and its output never had a number for the metric '" +

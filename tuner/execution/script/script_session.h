@@ -31,11 +31,11 @@ struct PlainHabits {
   OwnCount count = {};
 };
 
-class PlainTalk {
+class ScriptSession {
  public:
   /// `habits`: of the program; outlives this.
-  PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
-            std::filesystem::path stdout_path, std::filesystem::path stderr_path);
+  ScriptSession(LaunchId launch, PlainReading reading, PlainHabits& habits,
+                std::filesystem::path stdout_path, std::filesystem::path stderr_path);
 
   /// Its logs, for who watches them.
   std::shared_ptr<LaunchLogs> logs() const { return files_; }
@@ -44,7 +44,7 @@ class PlainTalk {
   void begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin);
 
   /// What the driver tells it: a start, a step.
-  void hear(const protocol::Command& command);
+  void on_command(const protocol::Command& command);
   /// It has saved by itself; `on_signal`: since it was told to save or to end.
   void find(SavedFiles checkpoint, bool on_signal);
   /// A checkpoint has been found of the last result that was said, or a later one.
@@ -121,13 +121,13 @@ class PlainTalk {
   bool has_said_unknown_order_ = false;
   bool has_said_odd_count_ = false;
   const bool is_mute_;
-  std::optional<int> saved_code_;   ///< it exits with that once it has saved
-  std::vector<Remarked> remarked_;  ///< and not said
-  bool has_printed_ = false;        ///< anything
-  std::size_t remarks_ = 0;         ///< times at which it was looked at for them
-  std::size_t unread_lines_ = 0;    ///< with numbers, that have closed no result
-  bool was_unread_ = false;         ///< there were too many of them
-  bool was_early_ = false;          ///< there were a few of them
+  std::optional<int> saved_code_;         ///< it exits with that once it has saved
+  std::vector<LaunchAdvisory> remarked_;  ///< and not said
+  bool has_printed_ = false;              ///< anything
+  std::size_t remarks_ = 0;               ///< times at which it was looked at for them
+  std::size_t unread_lines_ = 0;          ///< with numbers, that have closed no result
+  bool was_unread_ = false;               ///< there were too many of them
+  bool was_early_ = false;                ///< there were a few of them
 };
 
 }  // namespace tune

@@ -14,7 +14,7 @@ using std::filesystem::path;
 namespace {
 
 /// What ranks have handed over for a save that failed; of one rank alone it stays, for its owner.
-void discard_parts(CheckpointKeeper& store, const Save& save,
+void discard_parts(CheckpointStorage& store, const Save& save,
                    const std::vector<std::string>& reported) {
   if (reported.size() < 2) return;
   try {
@@ -27,27 +27,29 @@ void discard_parts(CheckpointKeeper& store, const Save& save,
 
 }  // namespace
 
-Saver::Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
-             const CheckpointConfig& config, CheckpointMirror* mirror)
-    : ledger_(ledger),
+CheckpointManager::CheckpointManager(EventCommitter& committer, Workers& pool,
+                                     CheckpointStorage& store, CallbackList& callbacks,
+                                     const CheckpointConfig& config,
+                                     CheckpointReplicator* replicator)
+    : committer_(committer),
       pool_(pool),
       store_(store),
       callbacks_(callbacks),
-      mirror_(mirror),
-      evictions_(pool, store, callbacks, mirror),
+      replicator_(replicator),
+      evictions_(pool, store, callbacks, replicator),
       config_(config),
       retention_(make_retention(config)) {
-  if (config_.max_checkpoint_bytes) budget_.emplace(config_, ledger_.experiment().trials());
+  if (config_.max_checkpoint_bytes) budget_.emplace(config_, committer_.experiment().trials());
 }
 
-int Saver::take_index(TrialId trial) {
+int CheckpointManager::take_index(TrialId trial) {
   int& last = indices_[trial];
-  last = std::max(last, ledger_.experiment().trial(trial).saves) + 1;
+  last = std::max(last, committer_.experiment().trial(trial).saves) + 1;
   return last;
 }
 
-void Saver::begin(TrialId trial, int attempt, int index,
-                  std::function<void(std::optional<path>)> then) {
+void CheckpointManager::begin(TrialId trial, int attempt, int index,
+                              std::function<void(std::optional<path>)> then) {
   struct Begun {
     path directory;
     std::string error;
@@ -71,8 +73,8 @@ void Saver::begin(TrialId trial, int attempt, int index,
       });
 }
 
-void Saver::take_over(Save save, std::vector<std::string> reported,
-                      std::function<void(std::optional<Save>)> then) {
+void CheckpointManager::adopt_checkpoint(Save save, std::vector<std::string> reported,
+                                         std::function<void(std::optional<Save>)> then) {
   struct Taken {
     Save save;
     std::string error;
@@ -83,7 +85,8 @@ void Saver::take_over(Save save, std::vector<std::string> reported,
         Taken taken{std::move(save), ""};
         try {
           const CheckpointRef checkpoint{taken.save.trial, taken.save.checkpoint.index};
-          taken.save.origin = store_.take_over(checkpoint, taken.save.attempt, reported.front());
+          taken.save.origin =
+              store_.adopt_checkpoint(checkpoint, taken.save.attempt, reported.front());
           for (std::size_t i = 1; i < reported.size(); ++i) {
             store_.add_part(checkpoint, taken.save.attempt, reported[i]);
           }
@@ -103,7 +106,8 @@ void Saver::take_over(Save save, std::vector<std::string> reported,
       });
 }
 
-void Saver::copy(Save save, CheckpointFiles files, std::function<void(std::optional<Save>)> then) {
+void CheckpointManager::copy(Save save, CheckpointFiles files,
+                             std::function<void(std::optional<Save>)> then) {
   struct Copied {
     Save save;
     std::string error;
@@ -138,7 +142,7 @@ void Saver::copy(Save save, CheckpointFiles files, std::function<void(std::optio
       });
 }
 
-void Saver::commit(Save save, std::function<void(bool)> then) {
+void CheckpointManager::commit(Save save, std::function<void(bool)> then) {
   const TrialId trial = save.trial;
   auto& queue = commits_[trial];
   queue.push_back({std::move(save), std::move(then)});
@@ -147,7 +151,7 @@ void Saver::commit(Save save, std::function<void(bool)> then) {
 
 /// The first of the trial's queue. Of two under way at once the later one might be recorded first,
 /// and a driver that died just then would go on from the wrong one.
-void Saver::begin_commit(TrialId trial) {
+void CheckpointManager::begin_commit(TrialId trial) {
   struct Committed {
     std::uint64_t bytes = 0;
     Seconds took_s = 0;
@@ -158,17 +162,17 @@ void Saver::begin_commit(TrialId trial) {
                         .attempt = save.attempt,
                         .iteration = save.checkpoint.iteration,
                         .metrics = save.metrics,
-                        .config = ledger_.experiment().trial(trial).config.text(),
+                        .config = committer_.experiment().trial(trial).config.text(),
                         .parts = save.parts,
                         .results = save.results,
                         .is_guess = save.is_guess};
   pool_.post(
       Lane::commits,
-      [this, header = std::move(header), origin = save.origin, posted = ledger_.steady()] {
+      [this, header = std::move(header), origin = save.origin, posted = committer_.steady()] {
         Committed committed;
         try {
           committed.bytes = store_.commit(header, origin).bytes;
-          committed.took_s = ledger_.steady() - posted;
+          committed.took_s = committer_.steady() - posted;
         } catch (const Error& error) {
           committed.error = error.what();
         }
@@ -189,25 +193,25 @@ void Saver::begin_commit(TrialId trial) {
       });
 }
 
-void Saver::end_commit(Commit commit, const std::string& error) {
+void CheckpointManager::end_commit(Commit commit, const std::string& error) {
   const Save& done = commit.save;
   if (!error.empty()) {
     record_failure(done.trial, done.checkpoint.index, error);
     commit.then(false);
     return;
   }
-  const auto donor = ledger_.experiment().trial(done.trial).donor;
-  ledger_.commit(CheckpointCommitted{done.trial, done.checkpoint});
-  if (mirror_ != nullptr) {
-    const auto present = ledger_.experiment().trial(done.trial).present_checkpoints();
+  const auto donor = committer_.experiment().trial(done.trial).donor;
+  committer_.commit(CheckpointCommitted{done.trial, done.checkpoint});
+  if (replicator_ != nullptr) {
+    const auto present = committer_.experiment().trial(done.trial).present_checkpoints();
     const auto order = rank_checkpoints(present, config_);
     const bool is_best = !order.empty() && present[order.front()].index == done.checkpoint.index;
-    mirror_->expect({done.trial, done.checkpoint.index}, is_best);
+    replicator_->expect({done.trial, done.checkpoint.index}, is_best);
   }
-  ledger_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
-    if (mirror_ != nullptr) mirror_->committed({trial, checkpoint.index});
+  committer_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
+    if (replicator_ != nullptr) replicator_->committed({trial, checkpoint.index});
     callbacks_.call("on_checkpoint", [&](Callback& callback) {
-      callback.on_checkpoint(ledger_.experiment().trial(trial), checkpoint);
+      callback.on_checkpoint(committer_.experiment().trial(trial), checkpoint);
     });
   });
   apply_retention(done.trial);
@@ -215,12 +219,12 @@ void Saver::end_commit(Commit commit, const std::string& error) {
   commit.then(true);
 }
 
-void Saver::fail(const Save& save, const std::string& reason) {
+void CheckpointManager::fail(const Save& save, const std::string& reason) {
   record_failure(save.trial, save.checkpoint.index, reason);
   discard({save.trial, save.checkpoint.index}, save.attempt);
 }
 
-void Saver::discard(CheckpointRef checkpoint, int attempt) {
+void CheckpointManager::discard(CheckpointRef checkpoint, int attempt) {
   pool_.post(
       Lane::deletions,
       [this, checkpoint, attempt] {
@@ -233,7 +237,7 @@ void Saver::discard(CheckpointRef checkpoint, int attempt) {
       [] {});
 }
 
-void Saver::discard(TrialId trial, const std::string& reported) {
+void CheckpointManager::discard(TrialId trial, const std::string& reported) {
   pool_.post(
       Lane::deletions,
       [this, trial, reported] {
@@ -248,7 +252,7 @@ void Saver::discard(TrialId trial, const std::string& reported) {
 
 /// How many saves have failed so, if that is to be said: where the disk is full all do, and the
 /// first is said, then the 10th, the 100th ... Else 0.
-std::uint64_t Saver::count_of(const std::string& reason) {
+std::uint64_t CheckpointManager::count_of(const std::string& reason) {
   constexpr std::size_t most_kinds = 100;
   std::string kind = reason;  // but for numbers, of trials and checkpoints
   std::erase_if(kind, [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -259,8 +263,8 @@ std::uint64_t Saver::count_of(const std::string& reason) {
   return count;
 }
 
-void Saver::record_failure(TrialId trial, int index, const std::string& reason) {
-  ledger_.commit(CheckpointFailed{trial, index, reason});
+void CheckpointManager::record_failure(TrialId trial, int index, const std::string& reason) {
+  committer_.commit(CheckpointFailed{trial, index, reason});
   const std::uint64_t count = count_of(reason);
   if (count == 0) return;
   callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(trial) +
@@ -269,9 +273,9 @@ void Saver::record_failure(TrialId trial, int index, const std::string& reason) 
                     ", training goes on: " + reason);
 }
 
-void Saver::pin(TrialId trial, int index) { pins_[trial].insert(index); }
+void CheckpointManager::pin(TrialId trial, int index) { pins_[trial].insert(index); }
 
-void Saver::unpin(TrialId trial, int index) {
+void CheckpointManager::unpin(TrialId trial, int index) {
   const auto pins = pins_.find(trial);
   if (pins == pins_.end()) return;
   const auto pin = pins->second.find(index);
@@ -280,8 +284,8 @@ void Saver::unpin(TrialId trial, int index) {
   apply_retention(trial);
 }
 
-void Saver::apply_retention(TrialId id) {
-  const Trial& trial = ledger_.experiment().trial(id);
+void CheckpointManager::apply_retention(TrialId id) {
+  const Trial& trial = committer_.experiment().trial(id);
   const bool ended = is_final(trial.state);
   if (ended) indices_.erase(id);
   if (trial.checkpoints.empty()) {
@@ -307,41 +311,41 @@ void Saver::apply_retention(TrialId id) {
     if (!keep[i] && !is_pinned(id, index)) dropped.indices.push_back(index);
   }
   if (!dropped.indices.empty()) {
-    ledger_.commit(dropped);
+    committer_.commit(dropped);
     remove_when_durable(id, std::move(dropped.indices));
   }
   keep_to_budget(id);
-  evictions_.apply(ledger_.experiment().trial(id),
+  evictions_.apply(committer_.experiment().trial(id),
                    [this, id](int index) { return is_in_use(id, index); });
 }
 
-bool Saver::is_in_use(TrialId trial, int index) const {
+bool CheckpointManager::is_in_use(TrialId trial, int index) const {
   const auto pins = pins_.find(trial);
   return (pins != pins_.end() && pins->second.contains(index)) ||
-         ledger_.experiment().is_donated(trial, index);
+         committer_.experiment().is_donated(trial, index);
 }
 
-bool Saver::is_pinned(TrialId trial, int index) const {
-  return is_in_use(trial, index) || (mirror_ != nullptr && mirror_->needs({trial, index}));
+bool CheckpointManager::is_pinned(TrialId trial, int index) const {
+  return is_in_use(trial, index) || (replicator_ != nullptr && replicator_->needs({trial, index}));
 }
 
-void Saver::release(TrialId clone, const std::optional<DonorCheckpoint>& before) {
-  if (before && !ledger_.experiment().trial(clone).donor) apply_retention(before->trial);
+void CheckpointManager::release(TrialId clone, const std::optional<DonorCheckpoint>& before) {
+  if (before && !committer_.experiment().trial(clone).donor) apply_retention(before->trial);
 }
 
 /// Gives up what all trials together have too much, after the checkpoints of `changed` are others.
-void Saver::keep_to_budget(TrialId changed) {
+void CheckpointManager::keep_to_budget(TrialId changed) {
   if (!budget_) return;
   const std::uint64_t limit = *config_.max_checkpoint_bytes;
-  budget_->update(ledger_.experiment().trial(changed));
+  budget_->update(committer_.experiment().trial(changed));
   while (budget_->bytes() > limit) {
     const auto victim =
         budget_->expendable([this](TrialId trial, int index) { return is_pinned(trial, index); });
     if (!victim) break;
     const auto [trial, index] = *victim;
-    ledger_.commit(CheckpointsDropped{trial, {index}});
+    committer_.commit(CheckpointsDropped{trial, {index}});
     remove_when_durable(trial, {index});
-    budget_->update(ledger_.experiment().trial(trial));
+    budget_->update(committer_.experiment().trial(trial));
   }
   const bool is_over = budget_->bytes() > limit;
   if (is_over && !said_over_budget_) {
@@ -353,21 +357,21 @@ void Saver::keep_to_budget(TrialId changed) {
   said_over_budget_ = is_over;
 }
 
-void Saver::requeue(const TrialRequeued& requeued) {
+void CheckpointManager::requeue(const TrialRequeued& requeued) {
   std::vector<int> indices;
   if (requeued.from_scratch) {
-    for (const auto& checkpoint : ledger_.experiment().trial(requeued.trial).checkpoints) {
+    for (const auto& checkpoint : committer_.experiment().trial(requeued.trial).checkpoints) {
       indices.push_back(checkpoint.index);
     }
   }
-  ledger_.commit(requeued);
+  committer_.commit(requeued);
   keep_to_budget(requeued.trial);
   if (!indices.empty()) remove_when_durable(requeued.trial, std::move(indices));
 }
 
-void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
-  ledger_.when_durable([this, trial, indices = std::move(indices)] {
-    if (mirror_ != nullptr) mirror_->dropped(trial, indices);
+void CheckpointManager::remove_when_durable(TrialId trial, std::vector<int> indices) {
+  committer_.when_durable([this, trial, indices = std::move(indices)] {
+    if (replicator_ != nullptr) replicator_->dropped(trial, indices);
     pool_.post(
         Lane::deletions,
         [this, trial, indices]() -> std::string {
@@ -384,9 +388,9 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
   });
 }
 
-std::string Saver::look_at_mirror() {
-  if (mirror_ == nullptr) return {};
-  CheckpointMirror::News news = mirror_->take_news();
+std::string CheckpointManager::look_at_mirror() {
+  if (replicator_ == nullptr) return {};
+  CheckpointReplicator::News news = replicator_->take_news();
   for (const auto& notice : news.notices) callbacks_.notice(notice);
   for (const TrialId trial : news.settled) apply_retention(trial);
   evictions_.take(news.fetched);

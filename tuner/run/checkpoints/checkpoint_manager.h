@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/checkpoints/checkpoint_keeper.h"
-#include "tuner/checkpoints/checkpoint_mirror.h"
+#include "tuner/checkpoints/checkpoint_replicator.h"
+#include "tuner/checkpoints/checkpoint_storage.h"
 #include "tuner/model/checkpoint_budget.h"
 #include "tuner/model/retention.h"
 #include "tuner/run/checkpoints/evictions.h"
 #include "tuner/run/commit/callback_list.h"
-#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/workers.h"
 #include "tuner/script/plain_program.h"
 
@@ -42,11 +42,12 @@ struct Save {
   bool is_guess = false;                  ///< see CheckpointFound
 };
 
-class Saver {
+class CheckpointManager {
  public:
-  /// All parts outlive it. `mirror`: where checkpoints go besides; null: nowhere.
-  Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
-        const CheckpointConfig& config, CheckpointMirror* mirror = nullptr);
+  /// All parts outlive it. `replicator`: where checkpoints go besides; null: nowhere.
+  CheckpointManager(EventCommitter& committer, Workers& pool, CheckpointStorage& store,
+                    CallbackList& callbacks, const CheckpointConfig& config,
+                    CheckpointReplicator* replicator = nullptr);
 
   /// The index of the trial's next save, and from now on used.
   int take_index(TrialId trial);
@@ -59,8 +60,8 @@ class Saver {
   /// Takes over what a function says it hands over, before it goes on; `then` gets the save to
   /// commit, or nothing if it was refused, which has then been recorded as a failed save.
   /// `reported`: its name; of several ranks the names of their parts.
-  void take_over(Save save, std::vector<std::string> reported,
-                 std::function<void(std::optional<Save>)> then);
+  void adopt_checkpoint(Save save, std::vector<std::string> reported,
+                        std::function<void(std::optional<Save>)> then);
 
   /// Copies what a program has saved by itself; `then` gets the save to commit, or nothing: if that
   /// failed, which has then been recorded as a failed save, or if the program was about to change
@@ -90,8 +91,8 @@ class Saver {
   /// Drops what retention no longer wants; called after each commit, unpin and end of a trial.
   void apply_retention(TrialId trial);
 
-  /// To be called now and then: says what the mirror has to say, and drops what it needs no longer.
-  /// Answers why the run must end, empty if it need not.
+  /// To be called now and then: says what the replicator has to say, and drops what it needs no
+  /// longer. Answers why the run must end, empty if it need not.
   std::string look_at_mirror();
 
   /// What a trial starts with.
@@ -144,11 +145,11 @@ class Saver {
   std::uint64_t count_of(const std::string& reason);
   void record_failure(TrialId trial, int index, const std::string& reason);
 
-  Ledger& ledger_;
+  EventCommitter& committer_;
   Workers& pool_;
-  CheckpointKeeper& store_;
+  CheckpointStorage& store_;
   CallbackList& callbacks_;
-  CheckpointMirror* const mirror_;
+  CheckpointReplicator* const replicator_;
   Evictions evictions_;
   CheckpointConfig config_;
   std::unique_ptr<Retention> retention_;

@@ -42,8 +42,8 @@ std::vector<PrintedResult> results_behind(std::int64_t iteration, std::int64_t l
 }  // namespace
 
 /// Whatever else is there of the kind may be half-written, or later than what it goes on from.
-PlainSource Saver::put_back(TrialId trial, const Source& source, const std::string& start,
-                            const PlainCheckpoints& plain) {
+PlainSource CheckpointManager::put_back(TrialId trial, const Source& source,
+                                        const std::string& start, const PlainCheckpoints& plain) {
   PlainSource put = source.plain;
   const path within = plain.in_working_directory ? "" : plain_checkpoint_dir;
   put.root = within.empty() ? source.work : source.work / within;
@@ -58,8 +58,8 @@ PlainSource Saver::put_back(TrialId trial, const Source& source, const std::stri
   return put;
 }
 
-void Saver::prepare(TrialId id, const Needs& needs, Prepare then) {
-  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+void CheckpointManager::prepare(TrialId id, const Needs& needs, Prepare then) {
+  const auto [owner, checkpoint] = committer_.experiment().restore_point(id);
   const CheckpointRef wanted{owner, checkpoint != nullptr ? checkpoint->index : 0};
   if (wanted.index != 0) pin(wanted.trial, wanted.index);
   evictions_.when_settled(
@@ -67,16 +67,16 @@ void Saver::prepare(TrialId id, const Needs& needs, Prepare then) {
 }
 
 /// `wanted` is pinned.
-void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare then) {
+void CheckpointManager::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare then) {
   struct Prepared {
     Source source;
     std::string error;
     std::optional<Damage> damage;
     bool is_evicted = false;
   };
-  const Checkpoint* const checkpoint = ledger_.experiment().restore_point(id).second;
+  const Checkpoint* const checkpoint = committer_.experiment().restore_point(id).second;
   // What is large may have to be read as a whole, and nothing small is to wait for that.
-  const Trial& trial = ledger_.experiment().trial(id);
+  const Trial& trial = committer_.experiment().trial(id);
   const std::string start = trial.start_checkpoint;
   // The attempt has begun: where its trial is at another iteration than its checkpoint, it stays.
   const bool is_ahead = checkpoint != nullptr && is_ahead_of(*checkpoint, wanted.trial, trial);
@@ -87,7 +87,7 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
       lane,
       [this, id, wanted, start, needs, is_ahead, iteration = trial.iteration,
        last = checkpoint != nullptr ? checkpoint->iteration : 0,
-       config = needs.config_file ? ledger_.experiment().trial(id).config.text()
+       config = needs.config_file ? committer_.experiment().trial(id).config.text()
                                   : std::string()]() -> Prepared {
         Prepared prepared{{wanted, {}, {}, {}}, "", std::nullopt, false};
         try {
@@ -153,7 +153,7 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
 
 /// Its checkpoint is evicted, or lost here. What the remote does not have any more is as good as
 /// damaged here.
-void Saver::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
+void CheckpointManager::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
   const CheckpointRef wanted = source.checkpoint;
   if (!evictions_.can_fetch()) {
     then(std::move(source), "checkpoint " + std::to_string(wanted.index) + " of " +
@@ -190,27 +190,27 @@ void Saver::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
 
 /// Whether the remote has what is damaged here. Once: a disk that damages it again would do so for
 /// ever.
-bool Saver::can_refetch(CheckpointRef checkpoint, const Damage& damage) {
+bool CheckpointManager::can_refetch(CheckpointRef checkpoint, const Damage& damage) {
   if (evictions_.is_coming(checkpoint)) return true;
-  if (mirror_ == nullptr || !mirror_->place(checkpoint)) return false;
+  if (replicator_ == nullptr || !replicator_->place(checkpoint)) return false;
   if (!refetched_.insert(checkpoint).second) return false;
   callbacks_.notice(cannot_be_trusted(checkpoint, damage.kept_as) +
                     "; it is fetched from the remote: " + damage.reason);
   return true;
 }
 
-void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage) {
+void CheckpointManager::record_damage(TrialId id, CheckpointRef source, const Damage& damage) {
   const auto [owner, index] = source;
   const auto clone = owner == id ? std::nullopt : std::optional(id);
-  ledger_.commit(CheckpointDamaged{owner, index, damage.reason, clone});
-  if (damage.is_lost_there && mirror_ != nullptr) {
-    ledger_.when_durable(
-        [this, owner = owner, index = index] { mirror_->dropped(owner, {index}); });
+  committer_.commit(CheckpointDamaged{owner, index, damage.reason, clone});
+  if (damage.is_lost_there && replicator_ != nullptr) {
+    committer_.when_durable(
+        [this, owner = owner, index = index] { replicator_->dropped(owner, {index}); });
   }
   unpin(owner, index);
   keep_to_budget(owner);
-  const auto [next_owner, next] = ledger_.experiment().restore_point(id);
-  const std::string& start = ledger_.experiment().trial(id).start_checkpoint;
+  const auto [next_owner, next] = committer_.experiment().restore_point(id);
+  const std::string& start = committer_.experiment().trial(id).start_checkpoint;
   std::string instead = "NO OTHER IS LEFT, it starts from scratch";
   if (next != nullptr) {
     instead = "checkpoint " + std::to_string(next->index) +

@@ -15,19 +15,19 @@ constexpr Seconds said_again_after_s = 600;
 
 }  // namespace
 
-DiskGuard::DiskGuard(FileSystem& files, Workers& workers, const Ledger& ledger,
+DiskGuard::DiskGuard(FileSystem& files, Workers& workers, const EventCommitter& committer,
                      CallbackList& callbacks, std::filesystem::path directory,
                      std::uint64_t min_free_bytes)
     : files_(files),
       workers_(workers),
-      ledger_(ledger),
+      committer_(committer),
       callbacks_(callbacks),
       directory_(std::move(directory)),
       min_free_bytes_(min_free_bytes) {}
 
 bool DiskGuard::allows_launch() {
   if (min_free_bytes_ == 0) return true;
-  const bool is_known = was_asked_ && ledger_.steady() < asked_at_ + known_for_s;
+  const bool is_known = was_asked_ && committer_.steady() < asked_at_ + known_for_s;
   if (!asking_ && !is_known) ask();
   return !asking_ && !is_low_;
 }
@@ -57,12 +57,12 @@ void DiskGuard::ask() {
       [this](std::optional<std::uint64_t> free_bytes) {
         asking_ = false;
         was_asked_ = true;
-        asked_at_ = ledger_.steady();
-        take_in(free_bytes.value_or(min_free_bytes_));
+        asked_at_ = committer_.steady();
+        add(free_bytes.value_or(min_free_bytes_));
       });
 }
 
-void DiskGuard::take_in(std::uint64_t free_bytes) {
+void DiskGuard::add(std::uint64_t free_bytes) {
   const bool was_low = is_low_;
   free_bytes_ = free_bytes;
   is_low_ = free_bytes < min_free_bytes_;

@@ -9,7 +9,7 @@
 #include "tuner/base/clock.h"
 #include "tuner/disk/file_system.h"
 #include "tuner/run/commit/callback_list.h"
-#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/workers.h"
 
 namespace tune {
@@ -17,8 +17,8 @@ namespace tune {
 class DiskGuard {
  public:
   /// `min_free_bytes` 0: everything is allowed, and nothing is asked.
-  DiskGuard(FileSystem& files, Workers& workers, const Ledger& ledger, CallbackList& callbacks,
-            std::filesystem::path directory, std::uint64_t min_free_bytes);
+  DiskGuard(FileSystem& files, Workers& workers, const EventCommitter& committer,
+            CallbackList& callbacks, std::filesystem::path directory, std::uint64_t min_free_bytes);
 
   /// Whether a trial may be launched now. Where that is not known any more, the disk is asked on
   /// the pool, and the answer is no until that is back, which wakes the loop.
@@ -32,11 +32,11 @@ class DiskGuard {
 
  private:
   void ask();
-  void take_in(std::uint64_t free_bytes);
+  void add(std::uint64_t free_bytes);
 
   FileSystem& files_;
   Workers& workers_;
-  const Ledger& ledger_;
+  const EventCommitter& committer_;
   CallbackList& callbacks_;
   std::filesystem::path directory_;
   std::uint64_t min_free_bytes_;

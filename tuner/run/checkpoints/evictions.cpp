@@ -23,11 +23,11 @@ std::vector<CheckpointRef> all_but_newest(const Trial& trial, int keep) {
 }
 
 void Evictions::apply(const Trial& trial, const std::function<bool(int index)>& is_in_use) {
-  const auto limit = mirror_ != nullptr ? mirror_->keep_local() : std::nullopt;
+  const auto limit = replicator_ != nullptr ? replicator_->keep_local() : std::nullopt;
   if (!limit) return;
   for (const CheckpointRef checkpoint : all_but_newest(trial, *limit)) {
     if (evicted_.contains(checkpoint) || is_in_use(checkpoint.index)) continue;
-    const auto place = mirror_->place(checkpoint);
+    const auto place = replicator_->place(checkpoint);
     if (!place) continue;
     evicted_.insert(checkpoint);
     leaving_[checkpoint];
@@ -61,10 +61,10 @@ void Evictions::when_settled(CheckpointRef checkpoint, std::function<void()> the
 void Evictions::fetch(CheckpointRef checkpoint, std::function<void(const Fetch&)> then) {
   const auto [coming, is_new] = coming_.try_emplace(checkpoint);
   coming->second.waiting.push_back(std::move(then));
-  if (is_new) mirror_->fetch(checkpoint);
+  if (is_new) replicator_->fetch(checkpoint);
 }
 
-void Evictions::take(const std::vector<CheckpointMirror::Fetched>& fetched) {
+void Evictions::take(const std::vector<CheckpointReplicator::Fetched>& fetched) {
   for (const auto& [checkpoint, lost] : fetched) {
     lost.empty() ? accept(checkpoint) : finish(checkpoint, {lost, ""});
   }
@@ -88,7 +88,7 @@ void Evictions::accept(CheckpointRef checkpoint) {
           return;
         }
         ++coming.downloads;
-        mirror_->fetch(checkpoint);
+        replicator_->fetch(checkpoint);
       });
 }
 

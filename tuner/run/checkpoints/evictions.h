@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/checkpoints/checkpoint_keeper.h"
-#include "tuner/checkpoints/checkpoint_mirror.h"
+#include "tuner/checkpoints/checkpoint_replicator.h"
+#include "tuner/checkpoints/checkpoint_storage.h"
 #include "tuner/model/trial.h"
 #include "tuner/run/commit/callback_list.h"
 #include "tuner/run/commit/workers.h"
@@ -22,10 +22,10 @@ std::vector<CheckpointRef> all_but_newest(const Trial& trial, int keep);
 
 class Evictions {
  public:
-  /// All parts outlive it. `mirror` null: nothing is evicted, and nothing comes back.
-  Evictions(Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
-            CheckpointMirror* mirror)
-      : pool_(pool), store_(store), callbacks_(callbacks), mirror_(mirror) {}
+  /// All parts outlive it. `replicator` null: nothing is evicted, and nothing comes back.
+  Evictions(Workers& pool, CheckpointStorage& store, CallbackList& callbacks,
+            CheckpointReplicator* replicator)
+      : pool_(pool), store_(store), callbacks_(callbacks), replicator_(replicator) {}
 
   /// Evicts what may be. `is_in_use`: whether somebody is to start from that index.
   void apply(const Trial& trial, const std::function<bool(int index)>& is_in_use);
@@ -39,24 +39,24 @@ class Evictions {
     std::string error;  ///< of this machine: why it could not be taken in
   };
   /// Brings an evicted one back, however long that takes; never answers where the remote does not.
-  /// To be called with a mirror.
+  /// To be called with a replicator.
   void fetch(CheckpointRef checkpoint, std::function<void(const Fetch&)> then);
 
-  /// What the mirror has fetched.
-  void take(const std::vector<CheckpointMirror::Fetched>& fetched);
+  /// What the replicator has fetched.
+  void take(const std::vector<CheckpointReplicator::Fetched>& fetched);
 
   /// Whether a fetch of it is under way.
   bool is_coming(CheckpointRef checkpoint) const { return coming_.contains(checkpoint); }
-  bool can_fetch() const { return mirror_ != nullptr; }
+  bool can_fetch() const { return replicator_ != nullptr; }
 
  private:
   void accept(CheckpointRef checkpoint);
   void finish(CheckpointRef checkpoint, const Fetch& fetch);
 
   Workers& pool_;
-  CheckpointKeeper& store_;
+  CheckpointStorage& store_;
   CallbackList& callbacks_;
-  CheckpointMirror* const mirror_;
+  CheckpointReplicator* const replicator_;
   std::set<CheckpointRef> evicted_;  ///< in this session, or about to be
   std::map<CheckpointRef, std::vector<std::function<void()>>> leaving_;  ///< with who waits
   struct Coming {

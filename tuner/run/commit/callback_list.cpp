@@ -39,10 +39,10 @@ CallbackList::States CallbackList::save() {
   return states;
 }
 
-std::vector<Settle> CallbackList::settle() {
-  std::vector<Settle> work;
+std::vector<DurableFlush> CallbackList::flush_durable() {
+  std::vector<DurableFlush> work;
   call("settle", [&](Callback& callback) {
-    if (auto settling = callback.settle()) work.push_back(std::move(settling));
+    if (auto flushes = callback.flush_durable()) work.push_back(std::move(flushes));
   });
   return work;
 }

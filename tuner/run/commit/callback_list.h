@@ -46,7 +46,7 @@ class CallbackList {
   States save();
 
   /// What a snapshot has to wait for, see Callback::settle. Valid as long as this object.
-  std::vector<Settle> settle();
+  std::vector<DurableFlush> flush_durable();
 
   /// A sentence for the user, to every callback.
   void notice(const std::string& sentence);

@@ -8,15 +8,15 @@
 
 namespace tune {
 
-NextTrial::NextTrial(Ledger& ledger, Policies& policies, std::string start_checkpoint,
+NextTrial::NextTrial(EventCommitter& committer, Policies& policies, std::string start_checkpoint,
                      std::set<TrialId> only, std::function<void()> on_added)
-    : ledger_(ledger),
+    : committer_(committer),
       policies_(policies),
       start_checkpoint_(std::move(start_checkpoint)),
       only_(std::move(only)),
       on_added_(std::move(on_added)),
       retry_at_(never_s) {
-  for (const auto& [place, id] : ledger_.experiment().pending()) {
+  for (const auto& [place, id] : committer_.experiment().pending()) {
     if (trial(id).not_before > 0) delayed_.insert({trial(id).not_before, id});
   }
 }
@@ -27,8 +27,8 @@ void NextTrial::forget_last_look() {
 }
 
 std::optional<TrialId> NextTrial::choose(bool anything_runs) {
-  const Experiment& experiment = ledger_.experiment();
-  const Seconds now = ledger_.now();
+  const Experiment& experiment = committer_.experiment();
+  const Seconds now = committer_.now();
   if (!only_.empty()) return choose_named(now, anything_runs);
   // Until there is one: the scheduler may stop a new trial before it starts.
   for (;;) {
@@ -52,14 +52,14 @@ std::optional<TrialId> NextTrial::choose(bool anything_runs) {
 }
 
 void NextTrial::add(Suggestion suggestion, bool by_hand) {
-  const TrialId id{static_cast<std::uint32_t>(ledger_.experiment().trials().size())};
-  ledger_.commit(TrialAdded{id, config_of(id, std::move(suggestion.config)),
-                            std::move(suggestion.tag), start_checkpoint_, by_hand});
+  const TrialId id{static_cast<std::uint32_t>(committer_.experiment().trials().size())};
+  committer_.commit(TrialAdded{id, config_of(id, std::move(suggestion.config)),
+                               std::move(suggestion.tag), start_checkpoint_, by_hand});
   on_added_();
 }
 
 std::optional<TrialId> NextTrial::ask_scheduler(Seconds now, bool more) const {
-  const Experiment& experiment = ledger_.experiment();
+  const Experiment& experiment = committer_.experiment();
   const auto chosen = policies_.scheduler->choose(experiment, now, more);
   if (!chosen) return std::nullopt;
   const bool is_known = index_of(*chosen) < experiment.trials().size();
@@ -85,18 +85,18 @@ void NextTrial::wait_for_retries(Seconds now) {
 /// If it may take long: its answer comes with a later turn.
 void NextTrial::ask_searcher(TrialId next, bool needed) {
   while (const auto asked = policies_.searcher.to_ask(next, needed)) {
-    ledger_.commit(SuggestionAsked{*asked});
+    committer_.commit(SuggestionAsked{*asked});
   }
 }
 
 void NextTrial::look_ahead() {
   if (!only_.empty()) return;
-  ask_searcher(TrialId(static_cast<std::uint32_t>(ledger_.experiment().trials().size())), false);
+  ask_searcher(TrialId(static_cast<std::uint32_t>(committer_.experiment().trials().size())), false);
 }
 
 /// The user has chosen, no policy is asked.
 std::optional<TrialId> NextTrial::choose_named(Seconds now, bool anything_runs) {
-  const Experiment& experiment = ledger_.experiment();
+  const Experiment& experiment = committer_.experiment();
   for (const auto* const queue : {&experiment.pending(), &experiment.paused()}) {
     for (const auto& [place, id] : *queue) {
       if (!only_.contains(id)) continue;
@@ -110,7 +110,7 @@ std::optional<TrialId> NextTrial::choose_named(Seconds now, bool anything_runs) 
 
 std::vector<TrialId> NextTrial::held() const {
   std::vector<TrialId> held;
-  for (const auto& [place, id] : ledger_.experiment().paused()) {
+  for (const auto& [place, id] : committer_.experiment().paused()) {
     if (trial(id).held) held.push_back(id);
   }
   return held;
@@ -118,14 +118,14 @@ std::vector<TrialId> NextTrial::held() const {
 
 std::string NextTrial::waits_for() const {
   if (retry_at_ != never_s) {
-    const Seconds left_s = std::max(retry_at_ - ledger_.now(), 0.0);
+    const Seconds left_s = std::max(retry_at_ - committer_.now(), 0.0);
     return "the next try of a trial that has failed, in " +
            std::to_string(static_cast<long>(std::ceil(left_s))) + " s";
   }
   if (!only_.empty()) return "";
   if (searcher_thinks_) return "the searcher, which is thinking about the next config";
   if (searcher_waits_) return "the searcher, which waits for results";
-  const Experiment& experiment = ledger_.experiment();
+  const Experiment& experiment = committer_.experiment();
   const auto held = this->held();
   const std::size_t waiting =
       experiment.pending().size() + experiment.paused().size() - held.size();
@@ -144,7 +144,7 @@ std::vector<std::string> NextTrial::what_waits() const {
     sentences.emplace_back(
         "the searcher waits for results, but no trial is left that could give one");
   }
-  const Experiment& experiment = ledger_.experiment();
+  const Experiment& experiment = committer_.experiment();
   std::string held;
   const auto all_held = this->held();
   for (const TrialId id : all_held) held += " --trial " + std::to_string(index_of(id));

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/event_committer.h"
 
 namespace tune {
 
@@ -20,7 +20,7 @@ class NextTrial {
   /// `start_checkpoint`: what new trials start from, or empty. `only`: these alone run, and none
   /// are added; empty: all. `on_added` is called when a new one is recorded: the scheduler may want
   /// another config for it, or none of it. The rest outlives it.
-  NextTrial(Ledger& ledger, Policies& policies, std::string start_checkpoint,
+  NextTrial(EventCommitter& committer, Policies& policies, std::string start_checkpoint,
             std::set<TrialId> only, std::function<void()> on_added);
 
   /// Nothing: none may run now. `anything_runs`: a trial, whose end may make others runnable.
@@ -47,13 +47,13 @@ class NextTrial {
  private:
   /// Of the trials that wait, the held ones.
   std::vector<TrialId> held() const;
-  const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
+  const Trial& trial(TrialId id) const { return committer_.experiment().trial(id); }
   std::optional<TrialId> ask_scheduler(Seconds now, bool more) const;
   std::optional<TrialId> choose_named(Seconds now, bool anything_runs);
   void wait_for_retries(Seconds now);
   void ask_searcher(TrialId next, bool needed);
 
-  Ledger& ledger_;
+  EventCommitter& committer_;
   Policies& policies_;
   const std::string start_checkpoint_;
   const std::set<TrialId> only_;

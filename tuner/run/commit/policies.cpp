@@ -60,7 +60,8 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
   const bool all_stop = experiment.stop_ends_trials();
   if (stop || all_stop || result.done) {
     const bool by_rule = stop && !result.done;
-    return {.action = Action::stop, .by_rule = by_rule, .why = by_rule ? stopper->why() : Why()};
+    return {
+        .action = Action::stop, .by_rule = by_rule, .why = by_rule ? stopper->why() : Rationale()};
   }
   if (again && trial.end_iteration != 0 && trial.ended_by == EndedBy::scheduler) {
     const bool is_there = result.training_iteration >= trial.end_iteration;

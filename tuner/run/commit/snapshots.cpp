@@ -41,7 +41,7 @@ void take_snapshot(const Experiment& experiment, const Policies& policies, Exper
   store.write();
   store.sync();
   store.finish_generation();
-  for (const auto& settle : callbacks.settle()) settle({});
+  for (const auto& flush_durable : callbacks.flush_durable()) flush_durable({});
   store.publish(parts);
 }
 
@@ -66,9 +66,9 @@ struct Snapshots::Outcome {
   std::string error;
 
   template <class Work>
-  static Outcome of(const Ledger& ledger, SnapshotParts parts, const Work& work) {
+  static Outcome of(const EventCommitter& committer, SnapshotParts parts, const Work& work) {
     Outcome outcome;
-    const Seconds started = ledger.steady();
+    const Seconds started = committer.steady();
     const double cpu_before = processor_s();
     try {
       outcome.bytes = work(parts);
@@ -76,26 +76,27 @@ struct Snapshots::Outcome {
       outcome.error = error.what();
       outcome.parts = std::move(parts);
     }
-    outcome.took_s = ledger.steady() - started;
+    outcome.took_s = committer.steady() - started;
     outcome.cpu_s = processor_s() - cpu_before;
     return outcome;
   }
 };
 
-Snapshots::Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store, Workers& workers,
-                     CallbackList& callbacks, Json spec, std::optional<Seconds> period_s)
-    : ledger_(ledger),
+Snapshots::Snapshots(EventCommitter& committer, Policies& policies, ExperimentStore& store,
+                     Workers& workers, CallbackList& callbacks, Json spec,
+                     std::optional<Seconds> period_s)
+    : committer_(committer),
       policies_(policies),
       store_(store),
       workers_(workers),
       callbacks_(callbacks),
       spec_(std::move(spec)),
       period_s_(period_s),
-      due_(ledger.steady() + period_s.value_or(shortest_period_s)),
-      last_event_(ledger.experiment().last_event()) {}
+      due_(committer.steady() + period_s.value_or(shortest_period_s)),
+      last_event_(committer.experiment().last_event()) {}
 
 bool Snapshots::is_wanted() const {
-  return !stop_.stop_requested() && ledger_.experiment().last_event() != last_event_;
+  return !stop_.stop_requested() && committer_.experiment().last_event() != last_event_;
 }
 
 Seconds Snapshots::deadline() const {
@@ -104,23 +105,23 @@ Seconds Snapshots::deadline() const {
 
 void Snapshots::turn() {
   if (stop_.stop_requested()) return;
-  const Seconds started = ledger_.steady();
-  ledger_.changes().take_ended(trials_per_turn, [this](TrialId trial) { add_trial(trial); });
+  const Seconds started = committer_.steady();
+  committer_.changes().take_ended(trials_per_turn, [this](TrialId trial) { add_trial(trial); });
   if (step_ == Step::idle && is_wanted() && due_ <= started) {
     prepare();
-  } else if (step_ == Step::prepared && !is_handing_over_ && ledger_.is_between_writes()) {
+  } else if (step_ == Step::prepared && !is_handing_over_ && committer_.is_between_writes()) {
     take();
   }
   if (lines_.bytes() >= waiting_bytes && step_ != Step::publishing && may_hand_over_) {
     hand_lines_over();
   }
-  const Seconds took = ledger_.steady() - started;
+  const Seconds took = committer_.steady() - started;
   store_.cost().snapshot_s += took;
   loop_s_ += took;
 }
 
 void Snapshots::add_trial(TrialId trial) {
-  lines_.add(trial, [&](std::string& out) { ledger_.experiment().append_trial(out, trial); });
+  lines_.add(trial, [&](std::string& out) { committer_.experiment().append_trial(out, trial); });
 }
 
 void Snapshots::hand_lines_over() {
@@ -131,7 +132,7 @@ void Snapshots::hand_lines_over() {
   workers_.post(
       Lane::snapshots,
       [this, parts = std::move(parts)]() mutable {
-        return Outcome::of(ledger_, std::move(parts), [this](const SnapshotParts& given) {
+        return Outcome::of(committer_, std::move(parts), [this](const SnapshotParts& given) {
           return store_.add_trials(given.trials);
         });
       },
@@ -158,7 +159,7 @@ void Snapshots::prepare() {
     std::string error;
   };
   step_ = Step::preparing;
-  started_ = ledger_.steady();
+  started_ = committer_.steady();
   loop_s_ = 0;
   workers_.post(
       Lane::snapshots,
@@ -181,14 +182,14 @@ void Snapshots::prepare() {
 
 void Snapshots::take() {
   step_ = Step::publishing;
-  ledger_.changes().take_all([this](TrialId trial) { add_trial(trial); });
-  parts_.event = last_event_ = ledger_.experiment().last_event();
+  committer_.changes().take_all([this](TrialId trial) { add_trial(trial); });
+  parts_.event = last_event_ = committer_.experiment().last_event();
   parts_.trials = std::exchange(lines_, {});
   state_ =
-      take_state(ledger_.experiment(), policies_.states_of_others(), callbacks_, store_.cost());
+      take_state(committer_.experiment(), policies_.states_of_others(), callbacks_, store_.cost());
   taken_under_ = spec_;
-  taken_under_.update(ledger_.experiment().spec_changes());
-  settling_ = callbacks_.settle();
+  taken_under_.update(committer_.experiment().spec_changes());
+  flushes_ = callbacks_.flush_durable();
   parts_.generation = store_.start_generation(std::move(next_));
   is_durable_ = is_state_there_ = false;
   policies_.searcher.save([this](Json searcher) {
@@ -196,7 +197,7 @@ void Snapshots::take() {
     is_state_there_ = true;
     publish();
   });
-  ledger_.when_durable([this] {
+  committer_.when_durable([this] {
     store_.finish_generation();
     is_durable_ = true;
     publish();
@@ -208,9 +209,9 @@ void Snapshots::publish() {
   workers_.post(
       Lane::snapshots,
       [this, parts = std::move(parts_), state = std::move(state_), spec = std::move(taken_under_),
-       settling = std::move(settling_), stop = stop_.get_token()]() mutable {
-        return Outcome::of(ledger_, std::move(parts), [&](SnapshotParts& given) {
-          for (const auto& settle : settling) settle(stop);
+       flushes = std::move(flushes_), stop = stop_.get_token()]() mutable {
+        return Outcome::of(committer_, std::move(parts), [&](SnapshotParts& given) {
+          for (const auto& flush_durable : flushes) flush_durable(stop);
           given.state = state.make(spec);
           return store_.publish(given);
         });
@@ -229,7 +230,7 @@ void Snapshots::finish(Outcome& outcome) {
   may_hand_over_ = true;
   step_ = Step::idle;
   due_ = period_s_ ? started_ + *period_s_
-                   : ledger_.steady() +
+                   : committer_.steady() +
                          std::max(shortest_period_s, cost_factor * (loop_s_ + outcome.took_s));
 }
 
@@ -237,7 +238,7 @@ void Snapshots::fail(const std::string& error) {
   if (stop_.stop_requested()) return;
   step_ = Step::idle;
   // Each try leaves one more journal in the chain: what is wrong with a disk may last for days.
-  due_ = ledger_.steady() +
+  due_ = committer_.steady() +
          period_s_.value_or(shortest_period_s) * (1 << std::min(failures_, most_doublings));
   last_event_ = 0;  // the state is not in a snapshot yet, even if nothing more happens
   if (failures_++ > 0) return;

@@ -12,7 +12,7 @@
 
 #include "tuner/journal/experiment_store.h"
 #include "tuner/run/commit/callback_list.h"
-#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/policies.h"
 #include "tuner/run/commit/recovery.h"
 #include "tuner/run/commit/workers.h"
@@ -41,7 +41,7 @@ class Snapshots {
  public:
   /// `period_s`: time from one to the next; none: at least `shortest_period_s`, and so much that
   /// taking them costs at most 1 part in 20 of it.
-  Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store, Workers& workers,
+  Snapshots(EventCommitter& committer, Policies& policies, ExperimentStore& store, Workers& workers,
             CallbackList& callbacks, Json spec, std::optional<Seconds> period_s);
 
   static constexpr Seconds shortest_period_s = 10;
@@ -76,7 +76,7 @@ class Snapshots {
   void finish(Outcome& outcome);
   void fail(const std::string& error);
 
-  Ledger& ledger_;
+  EventCommitter& committer_;
   Policies& policies_;
   ExperimentStore& store_;
   Workers& workers_;
@@ -101,7 +101,7 @@ class Snapshots {
   Json taken_under_;  ///< the spec
   bool is_durable_ = false;
   bool is_state_there_ = false;
-  std::vector<Settle> settling_;
+  std::vector<DurableFlush> flushes_;
   int failures_ = 0;  ///< in a row
 };
 

@@ -48,13 +48,13 @@ Suggester::Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> 
       constraints_(std::move(constraints)) {
   if (searcher_ == nullptr) return;
   total_ = searcher_->total();
-  pace_ = searcher_->pace();
+  limits_ = searcher_->limits();
   is_slow_ = searcher_->may_take_long();
 }
 
 void Suggester::on_change(Suggester fresh) {
   total_ = fresh.total_;
-  pace_ = fresh.pace_;
+  limits_ = fresh.limits_;
   is_exhausted_ = in_vain_ = false;
   is_asking_old_ = asking_.has_value();
   tell({.what = Told::What::change, .fresh = std::move(fresh.searcher_)});
@@ -67,7 +67,7 @@ void Suggester::on_ask(TrialId trial) {
 
 void Suggester::on_trial_add(TrialId trial, const std::string& config) {
   live_.emplace(trial, false);
-  if (pace_.batch && std::ssize(live_) >= pace_.max_concurrent) is_batch_full_ = true;
+  if (limits_.batch && std::ssize(live_) >= limits_.max_concurrent) is_batch_full_ = true;
   if (!stock_.empty() && stock_.front().first == trial) {
     // The searcher has been told, unless the record knows better what it answered.
     const bool is_answer =
@@ -80,7 +80,7 @@ void Suggester::on_trial_add(TrialId trial, const std::string& config) {
 
 void Suggester::on_trial_add_by_hand(TrialId trial, const std::string& config) {
   live_.emplace(trial, false);
-  if (pace_.batch && std::ssize(live_) >= pace_.max_concurrent) is_batch_full_ = true;
+  if (limits_.batch && std::ssize(live_) >= limits_.max_concurrent) is_batch_full_ = true;
   for (auto& [id, suggestion] : stock_) id = after(id);
   if (asking_) asking_ = after(*asking_);
   tell({.what = Told::What::add_by_hand,
@@ -135,12 +135,12 @@ void Suggester::on_trial_end(const Trial& trial, bool is_of_machine) {
 
 /// By the searcher's pace.
 bool Suggester::is_held() const {
-  return is_batch_full_ || (pace_.max_concurrent && std::ssize(live_) >= *pace_.max_concurrent);
+  return is_batch_full_ || (limits_.max_concurrent && std::ssize(live_) >= *limits_.max_concurrent);
 }
 
 std::optional<TrialId> Suggester::to_ask(TrialId next, bool needed) const {
   if (!is_slow_ || asking_ || in_vain_ || is_exhausted_ || error_) return std::nullopt;
-  const std::int64_t wanted = std::max(pace_.ahead, needed && !is_held() ? 1 : 0);
+  const std::int64_t wanted = std::max(limits_.ahead, needed && !is_held() ? 1 : 0);
   if (std::ssize(stock_) >= wanted) return std::nullopt;
   return TrialId{static_cast<std::uint32_t>(index_of(next) + stock_.size())};
 }
@@ -173,7 +173,7 @@ void Suggester::tell(Told told) {
     in_vain_ = false;
   }
   if (workers_ == nullptr || !is_slow_) {
-    take_in(blaming([&] { return perform(told); }));
+    apply(blaming([&] { return perform(told); }));
     return;
   }
   is_wanted_ |= told.what == What::ask || told.what == What::save;
@@ -182,19 +182,19 @@ void Suggester::tell(Told told) {
 }
 
 /// In the thread that has the searcher.
-Suggester::Heard Suggester::perform(Told& told) {
-  Heard heard;
+Suggester::Reply Suggester::perform(Told& told) {
+  Reply reply;
   switch (told.what) {
     case Told::What::ask:
       last_answer_.reset();
       try {
-        heard.answer = suggest(told.trial);
+        reply.answer = suggest(told.trial);
       } catch (...) {
-        heard.error = std::current_exception();
+        reply.error = std::current_exception();
         break;
       }
       // It is a running trial to the next suggestion, even before it is in the record.
-      if (const auto* const suggestion = std::get_if<Suggestion>(&*heard.answer)) {
+      if (const auto* const suggestion = std::get_if<Suggestion>(&*reply.answer)) {
         searcher_->on_trial_add(told.trial, encode_numbers(suggestion->config).dump());
         last_answer_.emplace(told.trial, *suggestion);
       }
@@ -234,27 +234,27 @@ Suggester::Heard Suggester::perform(Told& told) {
       // What was on its way when the save was asked for, has come by now.
       const bool was_asking = suggestions.erase("asking") > 0;
       if (was_asking && last_answer_) suggestions["stock"].push_back(to_json(*last_answer_));
-      heard.saved = {{"searcher", searcher_->save()}, {"suggestions", std::move(suggestions)}};
-      heard.then = std::move(told.then);
+      reply.saved = {{"searcher", searcher_->save()}, {"suggestions", std::move(suggestions)}};
+      reply.then = std::move(told.then);
       break;
     }
   }
-  return heard;
+  return reply;
 }
 
-void Suggester::take_in(Heard heard) {
-  if (heard.error) error_ = heard.error;
-  if (heard.answer || heard.error) {
+void Suggester::apply(Reply reply) {
+  if (reply.error) error_ = reply.error;
+  if (reply.answer || reply.error) {
     const TrialId trial = *std::exchange(asking_, std::nullopt);
     const bool is_old = std::exchange(is_asking_old_, false);
-    if (heard.answer) {
-      auto* const suggestion = std::get_if<Suggestion>(&*heard.answer);
+    if (reply.answer) {
+      auto* const suggestion = std::get_if<Suggestion>(&*reply.answer);
       if (suggestion != nullptr) stock_.emplace_back(trial, std::move(*suggestion));
-      in_vain_ = !is_old && std::holds_alternative<NothingNow>(*heard.answer);
-      is_exhausted_ = !is_old && std::holds_alternative<Exhausted>(*heard.answer);
+      in_vain_ = !is_old && std::holds_alternative<NothingNow>(*reply.answer);
+      is_exhausted_ = !is_old && std::holds_alternative<Exhausted>(*reply.answer);
     }
   }
-  if (heard.then) heard.then(std::move(heard.saved));
+  if (reply.then) reply.then(std::move(reply.saved));
 }
 
 /// Gives the queue to a thread, one at a time.
@@ -265,16 +265,16 @@ void Suggester::post() {
   workers_->post(
       Lane::searcher,
       [this, queue = std::exchange(queue_, {})]() mutable {
-        std::vector<Heard> all;
+        std::vector<Reply> all;
         for (Told& told : queue) {
-          Heard heard = blaming([&] { return perform(told); });
-          if (heard.answer || heard.then || heard.error) all.push_back(std::move(heard));
+          Reply reply = blaming([&] { return perform(told); });
+          if (reply.answer || reply.then || reply.error) all.push_back(std::move(reply));
         }
         return all;
       },
-      [this](std::vector<Heard> all) {
+      [this](std::vector<Reply> all) {
         is_working_ = false;
-        for (Heard& heard : all) take_in(std::move(heard));
+        for (Reply& reply : all) apply(std::move(reply));
         post();
       });
 }

@@ -80,7 +80,7 @@ class Suggester {
     std::function<void(Json)> then = {};
   };
   /// What `perform` gives to the loop.
-  struct Heard {
+  struct Reply {
     std::optional<Answer> answer;  ///< of an ask
     std::exception_ptr error;      ///< what an ask threw
     Json saved;
@@ -90,8 +90,8 @@ class Suggester {
   Answer suggest(TrialId trial);
   Observation last_of(const Trial& trial) const;
   void tell(Told told);
-  Heard perform(Told& told);
-  void take_in(Heard heard);
+  Reply perform(Told& told);
+  void apply(Reply reply);
   void post();
   bool is_held() const;
   Json own_state() const;
@@ -100,7 +100,7 @@ class Suggester {
   std::optional<std::uint64_t> total_;
   std::vector<Objective> objectives_;
   std::vector<Constraint> constraints_;
-  Pace pace_;
+  SuggestionLimits limits_;
   bool is_slow_ = false;
   Workers* workers_ = nullptr;
 

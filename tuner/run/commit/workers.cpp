@@ -54,8 +54,8 @@ Workers::Queue::~Queue() {
   ::sem_destroy(&wanted);
 }
 
-Workers::Workers(Threads threads, std::function<void()> on_done, Doings* doings)
-    : on_done_(std::move(on_done)), doings_(doings) {
+Workers::Workers(Threads threads, std::function<void()> on_done, ActivityTracker* activities)
+    : on_done_(std::move(on_done)), activities_(activities) {
   if (threads == Threads::none) return;
   for (std::size_t lane = 0; lane < lane_count; ++lane) {
     Queue& queue = queues_[lane];
@@ -126,7 +126,7 @@ void Workers::run(Queue& queue, const char* doing) {
     Jobs job;
     job.splice(job.begin(), queue.jobs, queue.jobs.begin());
     lock.unlock();
-    const Doings::Doing now(doings_, doing);
+    const ActivityTracker::Activity now(activities_, doing);
     finish(std::move(job));
   }
 }

@@ -20,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "tuner/process/activity.h"
+#include "tuner/process/activity_tracker.h"
 
 namespace tune {
 
@@ -45,9 +45,9 @@ class Workers {
   };
 
   /// `on_done` is called from a worker's thread after each piece of work; it is how a sleeping loop
-  /// learns that there is something for `run_completions`. It must not throw. `doings`, which
+  /// learns that there is something for `run_completions`. It must not throw. `activities`, which
   /// outlives this, is told what threads do.
-  Workers(Threads threads, std::function<void()> on_done, Doings* doings = nullptr);
+  Workers(Threads threads, std::function<void()> on_done, ActivityTracker* activities = nullptr);
   /// Finishes the work that has begun and drops what waits; runs no completions.
   ~Workers();
   Workers(const Workers&) = delete;
@@ -132,7 +132,7 @@ class Workers {
   Jobs done_;
   std::size_t outstanding_ = 0;
   std::function<void()> on_done_;
-  Doings* const doings_;
+  ActivityTracker* const activities_;
   std::array<Queue, lane_count> queues_;
 };
 

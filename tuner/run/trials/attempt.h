@@ -1,4 +1,4 @@
-// One launch of a trial, as the loop sees it: what its conversation has come to so far, and what
+// One launch of a trial, as the loop sees it: what its worker group has come to so far, and what
 // follows.
 #pragma once
 
@@ -36,10 +36,10 @@ struct ResultMark {
 struct Attempt {
   TrialId trial{};
   int number = 0;
-  Conversation* conversation = nullptr;  ///< never null
-  Seconds began_at = 0;                  ///< steady
-  Saver::Source source;      ///< its checkpoint is pinned until the first result, then none
-  bool has_begun = false;    ///< its conversation knows of it; until then that may end by itself
+  WorkerGroup* worker_group = nullptr;  ///< never null
+  Seconds began_at = 0;                 ///< steady
+  CheckpointManager::Source source;  ///< its checkpoint is pinned until the first result, then none
+  bool has_begun = false;    ///< its worker group knows of it; until then that may end by itself
   bool goes_on = false;      ///< in the process that its trial had before it was paused
   bool keeps = false;        ///< at its end that process waits for the trial
   bool has_result = false;   ///< in this attempt

@@ -41,24 +41,24 @@ void Attempts::end(Attempt& attempt, Ending ending) {
     callbacks_.notice(to_string(attempt.trial) +
                       " begins again from its checkpoint: " + ending.reason);
   }
-  using State = Conversation::State;
-  Conversation& conversation = *attempt.conversation;
-  const State state = conversation.state();
+  using State = WorkerGroup::State;
+  WorkerGroup& worker_group = *attempt.worker_group;
+  const State state = worker_group.state();
   const bool has_begun = state != State::launching;
   const auto reuse = spec_.reuse_processes;
-  const bool goes_away = is_at_fault || ending.outcome == Outcome::interrupted || winding_;
+  const bool goes_away = is_at_fault || ending.outcome == Outcome::interrupted || shutdown_;
   const bool is_free = state == State::ready && !goes_away;
   attempt.ending = std::move(ending);
   attempt.waits = false;
   attempt.keeps = state == State::ready && may_keep(attempt, attempt.ending->outcome);
-  if (attempt.keeps || (is_free && conversation.can_reset() && reuse.value_or(false))) {
-    conversation.park();
-  } else if (is_free && conversation.can_stay() && !spec_.workers && reuse.value_or(true)) {
+  if (attempt.keeps || (is_free && worker_group.can_reset() && reuse.value_or(false))) {
+    worker_group.keep_idle();
+  } else if (is_free && worker_group.can_stay() && !spec_.workers && reuse.value_or(true)) {
     // What it does on its way out of the training is done before its trial has ended.
-    conversation.offer(reuse ? protocol::Stay::if_possible : protocol::Stay::if_clean);
+    worker_group.offer(reuse ? protocol::Stay::if_possible : protocol::Stay::if_clean);
   } else {
-    conversation.leave(is_at_fault || !has_begun ? Conversation::Urge::terminated
-                                                 : Conversation::Urge::asked);
+    worker_group.leave(is_at_fault || !has_begun ? WorkerGroup::StopLevel::sigterm
+                                                 : WorkerGroup::StopLevel::request);
   }
   try_to_close(attempt);
 }
@@ -66,11 +66,11 @@ void Attempts::end(Attempt& attempt, Ending ending) {
 void Attempts::stop(TrialId id, const std::string& reason, EndedBy by) {
   Attempt* const attempt = find(id);
   const auto donor = trial(id).donor;
-  ledger_.commit(TrialStopRequested{id, reason, by});
+  committer_.commit(TrialStopRequested{id, reason, by});
   if (attempt == nullptr) {
     give_up(id);
-    saver_.apply_retention(id);
-    saver_.release(id, donor);
+    checkpoint_manager_.apply_retention(id);
+    checkpoint_manager_.release(id, donor);
     tell("on_trial_complete",
          [this, id](Callback& callback) { callback.on_trial_complete(trial(id)); });
     return;
@@ -78,12 +78,12 @@ void Attempts::stop(TrialId id, const std::string& reason, EndedBy by) {
   attempt->stop_asked = reason;
   if (!attempt->has_result) {
     // In the middle of its work: nothing that another trial could take over.
-    attempt->conversation->leave(Conversation::Urge::asked);
+    attempt->worker_group->leave(WorkerGroup::StopLevel::request);
     end(*attempt, Outcome::completed, reason);
   } else if (attempt->waits) {
     carry_out(*attempt);
   } else if (!attempt->ending) {
-    attempt->conversation->hurry(spec_.stop_grace_s);
+    attempt->worker_group->shorten_deadline(spec_.stop_grace_s);
   }
 }
 
@@ -91,7 +91,7 @@ void Attempts::pause(TrialId id) {
   Attempt* const attempt = find(id);
   if (attempt == nullptr) give_up(id);
   if (attempt == nullptr || attempt->ending) return;
-  const bool trains = attempt->conversation->state() == Conversation::State::stepping;
+  const bool trains = attempt->worker_group->state() == WorkerGroup::State::stepping;
   if (!attempt->has_result && !trains) {
     end(*attempt, Outcome::interrupted, std::string(paused_by_user));
   } else if (attempt->waits) {
@@ -102,11 +102,11 @@ void Attempts::pause(TrialId id) {
 /// Records the end once its processes are out of the way and its checkpoints are committed.
 void Attempts::try_to_close(Attempt& attempt) {
   if (!attempt.ending || attempt.pending_work > 0) return;
-  if (attempt.held_until > ledger_.steady() && !winding_) return;
-  const Conversation& conversation = *attempt.conversation;
-  const bool is_out_of_the_way = !conversation.has_processes() ||
-                                 conversation.state() == Conversation::State::idle ||
-                                 conversation.state() == Conversation::State::lost;
+  if (attempt.held_until > committer_.steady() && !shutdown_) return;
+  const WorkerGroup& worker_group = *attempt.worker_group;
+  const bool is_out_of_the_way = !worker_group.has_processes() ||
+                                 worker_group.state() == WorkerGroup::State::idle ||
+                                 worker_group.state() == WorkerGroup::State::lost;
   if (!is_out_of_the_way) return;
   if (attempt.ending->outcome == Outcome::failed && !attempt.ending->looked_into) {
     look_into_failure(attempt);
@@ -119,7 +119,7 @@ void Attempts::try_to_close(Attempt& attempt) {
 /// is worth another try.
 void Attempts::look_into_failure(Attempt& attempt) {
   // It may have failed before it had a log.
-  auto log = attempt.conversation->log();
+  auto log = attempt.worker_group->log();
   if (log.empty()) {
     log = launch_spec(spec_, launch_, attempt.trial, attempt.number, {}, {}).stderr_path;
   }
@@ -128,16 +128,16 @@ void Attempts::look_into_failure(Attempt& attempt) {
   ++attempt.pending_work;
   workers_.post(
       Lane::prompt,
-      [this, log, begin = attempt.conversation->log_begin(), facts = std::move(facts)] {
+      [this, log, begin = attempt.worker_group->log_begin(), facts = std::move(facts)] {
         return look_into(judge_, log, begin, facts);
       },
-      [this, id = attempt.trial, log](Insight insight) {
+      [this, id = attempt.trial, log](LogDiagnosis diagnosis) {
         Attempt& failed = *find(id);
         --failed.pending_work;
-        if (insight.is_disk_full) {
+        if (diagnosis.is_disk_full) {
           blame_disk(failed);
         } else {
-          add(*failed.ending, std::move(insight), log);
+          add(*failed.ending, std::move(diagnosis), log);
         }
         try_to_close(failed);
       });
@@ -150,34 +150,34 @@ void Attempts::blame_disk(Attempt& attempt) {
   ending.reason = "the disk is full; on its way " + ending.reason;
   ending.looked_into = true;
   ending.blame = Blame::machine;
-  breaker_.on_launch_failed(attempt.trial, "the disk is full", ledger_.steady());
+  circuit_breaker_.on_launch_failed(attempt.trial, "the disk is full", committer_.steady());
 }
 
 void Attempts::close(Attempt& attempt) {
   const TrialId id = attempt.trial;
   look_for_stall(attempt);
   const AttemptEnded ended =
-      end_record(attempt, trial(id), spec_.failure_config, winding_, ledger_.now());
+      end_record(attempt, trial(id), spec_.failure_config, shutdown_, committer_.now());
   // Its processes are out of the way, so nobody writes there any more.
   if (!attempt.save.directory.empty()) {
-    saver_.discard({id, attempt.save.checkpoint.index}, attempt.number);
+    checkpoint_manager_.discard({id, attempt.save.checkpoint.index}, attempt.number);
   }
   if (attempt.has_result) look_for_shared_outputs(attempt);
   const auto [owner, restored] = attempt.source.checkpoint;
   const auto donor = trial(id).donor;
   const Seconds began_at = attempt.began_at;
   const Blame blame = attempt.ending->blame;
-  Conversation& conversation = *attempt.conversation;
-  const bool keeps = attempt.keeps && conversation.state() == Conversation::State::idle;
-  if (!keeps) put_away(conversation);
+  WorkerGroup& worker_group = *attempt.worker_group;
+  const bool keeps = attempt.keeps && worker_group.state() == WorkerGroup::State::idle;
+  if (!keeps) put_away(worker_group);
   attempts_.erase(id);
   limit_logs({id});
-  ledger_.commit(ended);
-  if (keeps) keep(id, conversation);
+  committer_.commit(ended);
+  if (keeps) keep(id, worker_group);
   if (ended.retry) next_.delay(id, ended.not_before);
-  if (restored != 0) saver_.unpin(owner, restored);
-  saver_.apply_retention(id);
-  saver_.release(id, donor);
+  if (restored != 0) checkpoint_manager_.unpin(owner, restored);
+  checkpoint_manager_.apply_retention(id);
+  checkpoint_manager_.release(id, donor);
   tell_end(id, ended);
   if (trial(id).held) {
     callbacks_.notice(to_string(id) + " is paused by hand at iteration " +
@@ -187,10 +187,10 @@ void Attempts::close(Attempt& attempt) {
   look_for_lost_work(id, ended.outcome);
   if (is_final(trial(id).state)) stalls_.erase(id);
   if (ended.outcome != Outcome::failed) {
-    breaker_.on_end(id);
+    circuit_breaker_.on_end(id);
     return;
   }
-  breaker_.on_failure(id, ended.reason, blame, began_at, ledger_.steady());
+  circuit_breaker_.on_failure(id, ended.reason, blame, began_at, committer_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
 }
@@ -200,7 +200,7 @@ void Attempts::close(Attempt& attempt) {
 void Attempts::look_for_lost_work(TrialId id, Outcome outcome) {
   if (outcome != Outcome::paused && outcome != Outcome::interrupted) return;
   if (!spec_.plain || !spec_.plain->checkpoints || trial(id).iteration == 0) return;
-  if (ledger_.experiment().restore_point(id).second != nullptr) return;
+  if (committer_.experiment().restore_point(id).second != nullptr) return;
   if (std::exchange(has_named_lost_work_, true)) return;
   callbacks_.notice(to_string(id) +
                     " will begin anew: nothing that it had saved was whole when it was paused "
@@ -219,7 +219,7 @@ void Attempts::look_for_stall(Attempt& attempt) {
     return;
   }
   if (++stall.times < often) return;
-  const auto [owner, checkpoint] = ledger_.experiment().restore_point(of.id);
+  const auto [owner, checkpoint] = committer_.experiment().restore_point(of.id);
   const std::int64_t from = checkpoint != nullptr ? checkpoint->iteration : 0;
   const std::string sentence = "it has been paused at iteration " + std::to_string(of.iteration) +
                                " once more and goes on from iteration " + std::to_string(from) +
@@ -240,9 +240,9 @@ void Attempts::let_go() {
   }
   for (auto at = attempts_.begin(); at != attempts_.end();) {
     Attempt& attempt = (at++)->second;  // ending one may erase it
-    const bool trains = attempt.conversation->state() == Conversation::State::stepping;
+    const bool trains = attempt.worker_group->state() == WorkerGroup::State::stepping;
     if (!attempt.has_result && !trains) {
-      end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+      end(attempt, Outcome::interrupted, shutdown_.why_attempts_end());
     } else if (attempt.waits) {
       carry_out(attempt);
     }
@@ -252,7 +252,7 @@ void Attempts::let_go() {
 void Attempts::look_at_held() {
   while (!held_.empty()) {
     Attempt* const attempt = find(held_.front());
-    if (attempt != nullptr && attempt->held_until > ledger_.steady()) return;
+    if (attempt != nullptr && attempt->held_until > committer_.steady()) return;
     held_.pop_front();
     if (attempt != nullptr) try_to_close(*attempt);
   }
@@ -260,10 +260,10 @@ void Attempts::look_at_held() {
 
 /// Whoever prints without an end must not fill the disk.
 void Attempts::look_at_logs() {
-  if (logs_due() > ledger_.steady()) return;
+  if (logs_due() > committer_.steady()) return;
   std::vector<TrialId> trials;
   for (const auto& [id, attempt] : attempts_) trials.push_back(id);
-  logs_looked_at_ = ledger_.steady();
+  logs_looked_at_ = committer_.steady();
   limit_logs(trials);
 }
 
@@ -290,7 +290,7 @@ void Attempts::limit_logs(const std::vector<TrialId>& trials) {
       },
       [this](const std::string& trouble) {
         --log_lookers_;
-        logs_looked_at_ = ledger_.steady();
+        logs_looked_at_ = committer_.steady();
         if (trouble.empty() || std::exchange(cannot_limit_logs_, true)) return;
         callbacks_.notice("max_log_bytes is not kept: " + trouble);
       });
@@ -306,30 +306,31 @@ Seconds Attempts::logs_due() const {
 Seconds Attempts::held_until() const {
   if (held_.empty()) return never_s;
   const auto attempt = attempts_.find(held_.front());
-  return attempt == attempts_.end() ? ledger_.steady() : attempt->second.held_until;
+  return attempt == attempts_.end() ? committer_.steady() : attempt->second.held_until;
 }
 
-void Attempts::end_all(Conversation::Urge urge) {
+void Attempts::end_all(WorkerGroup::StopLevel stop_level) {
   for (auto at = attempts_.begin(); at != attempts_.end();) {
-    end((at++)->second, Outcome::interrupted, winding_.why_attempts_end());  // may erase it
+    end((at++)->second, Outcome::interrupted, shutdown_.why_attempts_end());  // may erase it
   }
-  for (Conversation& each : conversations_.all()) each.leave(urge);
+  for (WorkerGroup& each : worker_groups_.all()) each.leave(stop_level);
 }
 
 void Attempts::dismiss_idle() {
-  for (Conversation* const idle : std::exchange(idle_, {})) idle->leave(Conversation::Urge::asked);
+  for (WorkerGroup* const idle : std::exchange(idle_, {}))
+    idle->leave(WorkerGroup::StopLevel::request);
   for (const TrialId trial : kept_.trials()) give_up(trial);
 }
 
 /// What its processes held is free once they are gone; idle ones wait for another trial with it,
 /// and what cannot be ended keeps it.
-void Attempts::put_away(Conversation& conversation) {
-  conversation.trial.reset();
-  if (conversation.state() == Conversation::State::idle) {
-    idle_.push_back(&conversation);
-  } else if (!conversation.has_processes()) {
-    resources_.release(conversation.allocation());
-    conversations_.close(conversation);
+void Attempts::put_away(WorkerGroup& worker_group) {
+  worker_group.trial.reset();
+  if (worker_group.state() == WorkerGroup::State::idle) {
+    idle_.push_back(&worker_group);
+  } else if (!worker_group.has_processes()) {
+    resources_.release(worker_group.allocation());
+    worker_groups_.close(worker_group);
   }
 }
 

@@ -26,13 +26,13 @@ std::string shown_seconds(Seconds seconds) {
 
 void Attempts::note_step(Attempt& attempt) {
   attempt.hang.reset();
-  const Seconds took_s = ledger_.steady() - attempt.conversation->told_at();
+  const Seconds took_s = committer_.steady() - attempt.worker_group->told_at();
   if (!attempt.has_result) {
-    first_steps_.take_in(took_s);
+    first_steps_.add(took_s);
     return;
   }
-  attempt.steps.take_in(took_s);
-  steps_.take_in(took_s);
+  attempt.steps.add(took_s);
+  steps_.add(took_s);
 }
 
 /// Of its first step with what comes before that, be it libraries that are loaded.
@@ -44,10 +44,10 @@ std::optional<Seconds> Attempts::usual_step_s(const Attempt& attempt) const {
 
 /// Steady time at which its step has taken far too long.
 Seconds Attempts::due_of(const Attempt& attempt) const {
-  const bool trains = attempt.conversation->state() == Conversation::State::stepping;
+  const bool trains = attempt.worker_group->state() == WorkerGroup::State::stepping;
   const auto usual_s = usual_step_s(attempt);
   if (!trains || attempt.ending || !usual_s) return never_s;
-  return std::max(attempt.conversation->told_at(), forgiven_at_) +
+  return std::max(attempt.worker_group->told_at(), forgiven_at_) +
          std::max(shortest_hang_s, hang_factor * *usual_s);
 }
 
@@ -56,7 +56,7 @@ Seconds Attempts::hangs_due() const {
 }
 
 void Attempts::look_for_hangs() {
-  const Seconds now = ledger_.steady();
+  const Seconds now = committer_.steady();
   if (hangs_due() > now) return;
   // What is begun from now on takes so long at least before it takes too long.
   hangs_looked_for_ = now + shortest_hang_s;
@@ -67,7 +67,7 @@ void Attempts::look_for_hangs() {
       continue;
     }
     if (!attempt.hang) {
-      attempt.hang = Hang{.told_at = attempt.conversation->told_at()};
+      attempt.hang = Hang{.told_at = attempt.worker_group->told_at()};
     } else if (attempt.hang->seen && now < attempt.hang->seen_at + between_hang_looks_s) {
       hangs_looked_for_ = std::min(hangs_looked_for_, attempt.hang->seen_at + between_hang_looks_s);
       continue;
@@ -76,7 +76,7 @@ void Attempts::look_for_hangs() {
     std::vector<std::filesystem::path> logs;
     hang.names.clear();
     std::vector<std::int64_t> groups;
-    for (const auto& late : attempt.conversation->all_late()) {
+    for (const auto& late : attempt.worker_group->all_late()) {
       hang.names.push_back(late.name);
       groups.push_back(late.group);
       if (spec_.plain) logs.insert(logs.end(), late.logs.begin(), late.logs.end());
@@ -94,13 +94,13 @@ void Attempts::look_for_hangs() {
           Attempt* const looked_at = find(id);
           const bool hangs =
               looked_at != nullptr && looked_at->hang && looked_at->hang->told_at == told_at;
-          if (hangs) take_in(*looked_at, seen);
+          if (hangs) check_hang(*looked_at, seen);
         });
   }
 }
 
-void Attempts::take_in(Attempt& attempt, const ProcessesSeen& seen) {
-  const Seconds now = ledger_.steady();
+void Attempts::check_hang(Attempt& attempt, const ProcessesSeen& seen) {
+  const Seconds now = committer_.steady();
   Hang& hang = *attempt.hang;
   const Seconds patience_s =
       std::max(shortest_hang_s, hang_factor * usual_step_s(attempt).value_or(0));
@@ -121,7 +121,7 @@ void Attempts::take_in(Attempt& attempt, const ProcessesSeen& seen) {
 }
 
 std::string Attempts::sentence_of(const Attempt& attempt) const {
-  const Seconds lasted_s = ledger_.steady() - attempt.hang->told_at;
+  const Seconds lasted_s = committer_.steady() - attempt.hang->told_at;
   return to_string(attempt.trial) + " has been at iteration " +
          std::to_string(trial(attempt.trial).iteration + 1) + " for " + whole_seconds(lasted_s) +
          (attempt.has_result ? ", where its steps take " : ", where first steps take ") +

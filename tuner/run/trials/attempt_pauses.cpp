@@ -16,69 +16,69 @@ constexpr Seconds between_looks_s = 2;
 /// Whether the process of an attempt that ends so is kept for its trial. Where nobody has said so,
 /// the machine must be able to tell what that costs, and devices are for those that train.
 bool Attempts::may_keep(const Attempt& attempt, Outcome outcome) const {
-  const Conversation& conversation = *attempt.conversation;
+  const WorkerGroup& worker_group = *attempt.worker_group;
   const auto& limit = spec_.keep_paused;
-  if (winding_ || spec_.plain || (limit && limit->processes == 0u)) return false;
+  if (shutdown_ || spec_.plain || (limit && limit->processes == 0u)) return false;
   const bool may_by_default = memory_.of && memory_.available &&
                               !spec_.reuse_processes.value_or(false) &&
-                              conversation.allocation().gpus.empty();
+                              worker_group.allocation().gpus.empty();
   if (!limit && !may_by_default) return false;
-  if (outcome == Outcome::exploiting) return conversation.can_reset();
+  if (outcome == Outcome::exploiting) return worker_group.can_reset();
   if (outcome != Outcome::paused || trial(attempt.trial).held) return false;
   // What it has in memory is what it would be given back.
-  const auto [owner, checkpoint] = ledger_.experiment().restore_point(attempt.trial);
+  const auto [owner, checkpoint] = committer_.experiment().restore_point(attempt.trial);
   return owner == attempt.trial && checkpoint != nullptr &&
          checkpoint->iteration == trial(attempt.trial).iteration;
 }
 
 /// The end of its attempt is recorded.
-void Attempts::keep(TrialId id, Conversation& conversation) {
+void Attempts::keep(TrialId id, WorkerGroup& worker_group) {
   const Trial& waiting = trial(id);
-  KeptProcesses::Kept kept;
-  kept.conversation = &conversation;
-  kept.groups = conversation.process_groups();
+  WarmPool::Kept kept;
+  kept.worker_group = &worker_group;
+  kept.groups = worker_group.process_groups();
   kept.clonings = waiting.lineage.size();
-  kept.promise = -std::numeric_limits<double>::infinity();
+  kept.eviction_priority = -std::numeric_limits<double>::infinity();
   if (waiting.state == TrialState::paused) {
-    const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+    const auto [owner, checkpoint] = committer_.experiment().restore_point(id);
     if (owner == id && checkpoint != nullptr) kept.checkpoint = checkpoint->index;
     const Objective* const first = spec_.objectives.empty() ? nullptr : &spec_.objectives.front();
     const MetricSummary* const metric = first != nullptr ? waiting.summary(first->metric) : nullptr;
     const double score = score_of(first != nullptr ? first->mode : Mode::max,
                                   metric != nullptr ? std::optional(metric->last) : std::nullopt);
-    if (!std::isnan(score)) kept.promise = score;
+    if (!std::isnan(score)) kept.eviction_priority = score;
   } else {
-    kept.promise = std::numeric_limits<double>::infinity();  // a clone: it goes on soon
+    kept.eviction_priority = std::numeric_limits<double>::infinity();  // a clone: it goes on soon
   }
-  conversation.trial.reset();
-  kept.held = conversation.let_go_of();
+  worker_group.trial.reset();
+  kept.held = worker_group.release_allocation();
   resources_.release(kept.held);
   kept_.add(id, std::move(kept));
   give_up_surplus();
 }
 
 /// Nothing has become of the trial since its process began to wait.
-bool Attempts::has_restore_point(TrialId id, const KeptProcesses::Kept& kept) const {
-  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+bool Attempts::has_restore_point(TrialId id, const WarmPool::Kept& kept) const {
+  const auto [owner, checkpoint] = committer_.experiment().restore_point(id);
   return owner == id && checkpoint != nullptr && checkpoint->index == kept.checkpoint &&
          trial(id).lineage.size() == kept.clonings;
 }
 
 void Attempts::give_up(TrialId id) {
-  const KeptProcesses::Kept* const kept = kept_.find(id);
+  const WarmPool::Kept* const kept = kept_.find(id);
   if (kept == nullptr) return;
-  Conversation& conversation = *kept->conversation;
+  WorkerGroup& worker_group = *kept->worker_group;
   kept_.remove(id);
-  conversation.leave(Conversation::Urge::asked);
+  worker_group.leave(WorkerGroup::StopLevel::request);
 }
 
 void Attempts::give_up_surplus() {
-  while (const auto trial = kept_.surplus(spec_.keep_paused)) give_up(*trial);
+  while (const auto trial = kept_.next_to_evict(spec_.keep_paused)) give_up(*trial);
 }
 
 void Attempts::look_at_kept() {
-  if (kept_due() > ledger_.steady()) return;
-  kept_looked_at_ = ledger_.steady();
+  if (kept_due() > committer_.steady()) return;
+  kept_looked_at_ = committer_.steady();
   is_measuring_ = true;
   struct Seen {
     std::vector<MemoryMeter::Use> uses;
@@ -101,7 +101,7 @@ Seconds Attempts::kept_due() const {
   const bool counts_bytes = !spec_.keep_paused || spec_.keep_paused->bytes;
   const bool is_wanted = !kept_.empty() && counts_bytes && memory_.of && !is_measuring_;
   if (!is_wanted) return never_s;
-  return kept_.has_unmeasured() ? ledger_.steady() : kept_looked_at_ + between_looks_s;
+  return kept_.has_unmeasured() ? committer_.steady() : kept_looked_at_ + between_looks_s;
 }
 
 }  // namespace tune

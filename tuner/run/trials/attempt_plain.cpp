@@ -69,11 +69,11 @@ std::vector<ResultMark> marks_of_rows(const std::filesystem::path& file,
 
 /// It has trained to its end: to start it again would train nothing, whatever was decided with the
 /// result that it was to wait with. From now on a pause does not hold it.
-void Attempts::on(Attempt& attempt, const Conversation::AtEnd&) {
+void Attempts::on(Attempt& attempt, const WorkerGroup::AtEnd&) {
   const bool was_to_wait = attempt.ending && (attempt.ending->outcome == Outcome::paused ||
-                                              (trial(attempt.trial).held && !winding_));
+                                              (trial(attempt.trial).held && !shutdown_));
   if (!was_to_wait || trial(attempt.trial).stopping) {
-    attempt.conversation->leave(Conversation::Urge::asked);
+    attempt.worker_group->leave(WorkerGroup::StopLevel::request);
     return;
   }
   attempt.ending.reset();
@@ -113,10 +113,10 @@ std::string Attempts::nothing_left(const Attempt& attempt) const {
 
 /// It has said by its exit code that it has saved, and is to be run again. Of one that comes to
 /// nothing between that is no end.
-bool Attempts::has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const {
+bool Attempts::has_left_to_go_on(const Attempt& attempt, const WorkerGroup::Gone& gone) const {
   if (!spec_.plain || !spec_.plain->checkpoints) return false;
   const auto& code = spec_.plain->checkpoints->exit_code;
-  return gone.how == Conversation::Gone::How::exited && gone.signal == 0 && code &&
+  return gone.how == WorkerGroup::Gone::How::exited && gone.signal == 0 && code &&
          gone.exit_code == *code && (attempt.has_result || attempt.has_checkpoint_of_own);
 }
 
@@ -157,7 +157,7 @@ bool Attempts::goes_on_later(const Attempt& attempt) const {
 }
 
 void Attempts::on(CheckpointFound& wakeup) {
-  const Conversation* const saving = conversations_.of(wakeup.launch);
+  const WorkerGroup* const saving = worker_groups_.of(wakeup.launch);
   Attempt* const attempt = saving != nullptr && saving->trial ? find(*saving->trial) : nullptr;
   if (attempt == nullptr || !attempt->has_begun) return;
   if (!wakeup.ahead.empty() && !goes_on_later(*attempt)) return;
@@ -166,13 +166,13 @@ void Attempts::on(CheckpointFound& wakeup) {
 }
 
 /// Said of the first trial: of a hundred that run the same program it would be the same.
-void Attempts::on(Remarked& wakeup) {
-  const Conversation* const of = conversations_.of(wakeup.launch);
+void Attempts::on(LaunchAdvisory& wakeup) {
+  const WorkerGroup* const of = worker_groups_.of(wakeup.launch);
   const Attempt* const attempt = of != nullptr && of->trial ? find(*of->trial) : nullptr;
   if (attempt == nullptr) return;
-  if (wakeup.what == Remarked::What::too_late && !goes_on_later(*attempt)) return;
+  if (wakeup.what == LaunchAdvisory::What::too_late && !goes_on_later(*attempt)) return;
   // Why launches are slower than asked for is said by who knows whether that is news.
-  if (wakeup.what != Remarked::What::cold && !remarked_.insert(wakeup.what).second) return;
+  if (wakeup.what != LaunchAdvisory::What::cold && !remarked_.insert(wakeup.what).second) return;
   callbacks_.notice(to_string(attempt->trial) + " " + wakeup.sentence);
 }
 
@@ -198,21 +198,22 @@ void Attempts::copy_found(Attempt& attempt) {
   attempt.has_checkpoint_of_own = true;
   Save save = found.ahead.empty() ? save_of(attempt, found.iteration)
                                   : save_ahead(attempt, std::move(found.ahead));
-  save.checkpoint.index = saver_.take_index(attempt.trial);
+  save.checkpoint.index = checkpoint_manager_.take_index(attempt.trial);
   save.is_guess = found.is_guess;
   ++attempt.pending_work;
-  saver_.copy(std::move(save), std::move(found.files),
-              [this, is_clone, id = attempt.trial](std::optional<Save> copied) {
-                Attempt& saved = *find(id);  // it cannot end before this
-                --saved.pending_work;
-                if (copied && is_clone(saved)) {
-                  saver_.discard({id, copied->checkpoint.index}, copied->attempt);
-                } else if (copied) {
-                  return commit_save(saved, *std::move(copied));
-                }
-                copy_found(saved);
-                saved.waits ? carry_out(saved) : try_to_close(saved);
-              });
+  checkpoint_manager_.copy(
+      std::move(save), std::move(found.files),
+      [this, is_clone, id = attempt.trial](std::optional<Save> copied) {
+        Attempt& saved = *find(id);  // it cannot end before this
+        --saved.pending_work;
+        if (copied && is_clone(saved)) {
+          checkpoint_manager_.discard({id, copied->checkpoint.index}, copied->attempt);
+        } else if (copied) {
+          return commit_save(saved, *std::move(copied));
+        }
+        copy_found(saved);
+        saved.waits ? carry_out(saved) : try_to_close(saved);
+      });
 }
 
 /// Of results that the trial has not come to.
@@ -286,9 +287,9 @@ void Attempts::look_for_shared_outputs(const Attempt& attempt) {
   constexpr Seconds between_looks_s = 1;
   constexpr double ns_per_s = 1e9;
   if (!spec_.plain || spec_.plain->directory.empty() || has_named_outputs_) return;
-  if (is_looking_at_outputs_ || ledger_.steady() < outputs_looked_at_ + between_looks_s) return;
+  if (is_looking_at_outputs_ || committer_.steady() < outputs_looked_at_ + between_looks_s) return;
   is_looking_at_outputs_ = true;
-  const Seconds began = ledger_.now() - (ledger_.steady() - attempt.began_at);
+  const Seconds began = committer_.now() - (committer_.steady() - attempt.began_at);
   workers_.post(
       Lane::prompt,
       [directory = spec_.plain->directory, storage = launch_.experiment_dir] {
@@ -296,9 +297,9 @@ void Attempts::look_for_shared_outputs(const Attempt& attempt) {
       },
       [this, id = attempt.trial, began](const std::vector<FileVersion>& files) {
         is_looking_at_outputs_ = false;
-        outputs_looked_at_ = ledger_.steady();
+        outputs_looked_at_ = committer_.steady();
         const auto began_ns = static_cast<std::int64_t>(began * ns_per_s);
-        const auto found = shared_outputs_.take_in(id, began_ns, files);
+        const auto found = shared_outputs_.add(id, began_ns, files);
         if (!found || std::exchange(has_named_outputs_, true)) return;
         callbacks_.notice("./" + found->name + " in " + spec_.plain->directory.string() +
                           " was written while " + to_string(found->before) +

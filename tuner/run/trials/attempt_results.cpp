@@ -1,4 +1,4 @@
-// Attempts: what conversations come to, a result, and what follows from it. Stopper, scheduler,
+// Attempts: what worker groups come to, a result, and what follows from it. Stopper, scheduler,
 // searcher and callbacks are asked, the record is committed, then the save and the decision are
 // carried out.
 #include <algorithm>
@@ -32,28 +32,29 @@ constexpr std::string_view run_again = "it has saved and is run again (checkpoin
 }  // namespace
 
 void Attempts::look_at_deadlines() {
-  while (Conversation* const late = conversations_.late()) follow(*late, late->be_late());
+  while (WorkerGroup* const late = worker_groups_.late()) follow(*late, late->on_timeout());
   look_at_held();
   look_at_logs();
   look_at_kept();
   look_for_hangs();
 }
 
-void Attempts::follow(Conversation& conversation, Conversation::Heard heard) {
-  Attempt* const attempt = conversation.trial ? find(*conversation.trial) : nullptr;
+void Attempts::follow(WorkerGroup& worker_group, WorkerGroup::WorkerEvent heard) {
+  Attempt* const attempt = worker_group.trial ? find(*worker_group.trial) : nullptr;
   if (attempt != nullptr) {
     std::visit([&](auto& what) { on(*attempt, what); }, heard);
-  } else if (std::holds_alternative<Conversation::AtEnd>(heard)) {
-    conversation.leave(Conversation::Urge::asked);
-  } else if (!conversation.has_processes() || conversation.state() != Conversation::State::idle) {
-    std::erase(idle_, &conversation);
-    if (const auto waited_for = kept_.find(conversation)) kept_.remove(*waited_for);
-    if (!conversation.has_processes()) put_away(conversation);
+  } else if (std::holds_alternative<WorkerGroup::AtEnd>(heard)) {
+    worker_group.leave(WorkerGroup::StopLevel::request);
+  } else if (!worker_group.has_processes() || worker_group.state() != WorkerGroup::State::idle) {
+    std::erase(idle_, &worker_group);
+    if (const auto waited_for = kept_.find(worker_group)) kept_.remove(*waited_for);
+    if (!worker_group.has_processes()) put_away(worker_group);
   }
 }
 
-void Attempts::on(Attempt& attempt, const Conversation::Started& started) {
-  ledger_.commit(ProcessStarted{attempt.trial, attempt.number, started.pid, started.start_ticks});
+void Attempts::on(Attempt& attempt, const WorkerGroup::Started& started) {
+  committer_.commit(
+      ProcessStarted{attempt.trial, attempt.number, started.pid, started.start_ticks});
 }
 
 namespace {
@@ -64,21 +65,21 @@ bool saves_by_hooks(const CheckpointConfig& config) {
 
 }  // namespace
 
-void Attempts::on(Attempt& attempt, const Conversation::Ready&) {
-  if (!attempt.conversation->can_save() && saves_by_hooks(spec_.checkpoint_config)) {
+void Attempts::on(Attempt& attempt, const WorkerGroup::Ready&) {
+  if (!attempt.worker_group->can_save() && saves_by_hooks(spec_.checkpoint_config)) {
     throw user_error(
         "checkpoint_frequency and checkpoint_at_end need a trainable with save and load hooks; "
         "this one is a function, which saves by giving a directory to report(): remove both from "
         "checkpoint_config");
   }
   const bool is_in_vain = spec_.reuse_processes.value_or(false) &&
-                          !attempt.conversation->can_reset() && !attempt.conversation->can_stay();
+                          !attempt.worker_group->can_reset() && !attempt.worker_group->can_stay();
   if (is_in_vain && !std::exchange(has_named_reuse_, true)) {
     callbacks_.notice(
         "reuse_processes has no effect: the program does not say in its hello that it can_reset or "
         "can_stay, so each trial gets a process of its own");
   }
-  if (spec_.checkpoint_config.checkpoint_at_start && !attempt.conversation->can_save_at_start()) {
+  if (spec_.checkpoint_config.checkpoint_at_start && !attempt.worker_group->can_save_at_start()) {
     throw user_error(
         "checkpoint_at_start needs a trainable that can save before its first step; this one does "
         "not say can_save_at_start in its hello (docs/protocol.md): remove it from "
@@ -98,15 +99,15 @@ void Attempts::set_out(Attempt& attempt) {
   begin_save(attempt);
 }
 
-void Attempts::on(Attempt& attempt, const Conversation::Replaced&) {
+void Attempts::on(Attempt& attempt, const WorkerGroup::Replaced&) {
   if (!attempt.save.directory.empty()) {
-    saver_.discard({attempt.trial, attempt.save.checkpoint.index}, attempt.number);
+    checkpoint_manager_.discard({attempt.trial, attempt.save.checkpoint.index}, attempt.number);
     attempt.save.directory.clear();
   }
-  if (winding_) end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+  if (shutdown_) end(attempt, Outcome::interrupted, shutdown_.why_attempts_end());
 }
 
-void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
+void Attempts::on(Attempt& attempt, WorkerGroup::Stepped& stepped) {
   note_step(attempt);
   Reported& reported = stepped.reported;
   if (!reported.metrics) {
@@ -123,14 +124,14 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
   Result result;
   try {
     result = make_result({spec_.objectives, constraints_}, trial(attempt.trial),
-                         std::move(*reported.metrics), ledger_.now(),
-                         ledger_.steady() - attempt.conversation->told_at());
+                         std::move(*reported.metrics), committer_.now(),
+                         committer_.steady() - attempt.worker_group->told_at());
   } catch (const std::invalid_argument& bad_result) {
-    breaker_.on_unfit_result();
+    circuit_breaker_.on_unfit_result();
     end(attempt, Outcome::failed, bad_result.what());
     return;
   }
-  attempt.can_save = !attempt.conversation->is_function() || reported.can_save;
+  attempt.can_save = !attempt.worker_group->is_function() || reported.can_save;
   if (!attempt.has_result) {
     look_for_reserved(result.metrics);
     look_for_saves(attempt);
@@ -144,7 +145,7 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
     std::set<std::string> seen;
     std::erase_if(handed_over, [&](const std::string& name) { return !seen.insert(name).second; });
   }
-  take_in(attempt, std::move(result), std::move(handed_over));
+  process_result(attempt, std::move(result), std::move(handed_over));
 }
 
 /// Which report is its last one a function knows only when it has returned. It may be able to save
@@ -192,12 +193,12 @@ void Attempts::look_for_saves(const Attempt& attempt) {
       "function that saves: report(metrics, save=...)");
 }
 
-void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
+void Attempts::on(Attempt& attempt, const WorkerGroup::Saved& saved) {
   Save& save = attempt.save;
-  save.checkpoint.save_s = ledger_.steady() - attempt.conversation->told_at();
+  save.checkpoint.save_s = committer_.steady() - attempt.worker_group->told_at();
   if (saved.error) {
     attempt.save_failed = true;
-    saver_.fail(save, *saved.error);
+    checkpoint_manager_.fail(save, *saved.error);
   } else {
     save.metrics = attempt.has_result ? trial(attempt.trial).last_metrics.text() : "{}";
     save.parts = saved.parts;
@@ -209,22 +210,22 @@ void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
   carry_out(attempt);
 }
 
-void Attempts::on(Attempt& attempt, const Conversation::Failed& failed) {
+void Attempts::on(Attempt& attempt, const WorkerGroup::Failed& failed) {
   end(attempt, Outcome::failed, failed.reason);
 }
 
-void Attempts::on(Attempt& attempt, const Conversation::Overdue& overdue) {
+void Attempts::on(Attempt& attempt, const WorkerGroup::Overdue& overdue) {
   if (attempt.stop_asked) {
-    attempt.conversation->leave(Conversation::Urge::terminated);
+    attempt.worker_group->leave(WorkerGroup::StopLevel::sigterm);
     end(attempt, Outcome::completed, *attempt.stop_asked);
   } else {
     end(attempt, Outcome::failed, overdue.reason);
   }
 }
 
-void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
+void Attempts::on(Attempt& attempt, const WorkerGroup::Gone& gone) {
   if (attempt.ending) {
-    if (gone.how == Conversation::Gone::How::lost) callbacks_.notice(gone.reason);
+    if (gone.how == WorkerGroup::Gone::How::lost) callbacks_.notice(gone.reason);
     look_for_new_process(attempt);
     try_to_close(attempt);
     return;
@@ -232,28 +233,28 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
   if (!attempt.has_begun) return;  // idle processes have gone: others are launched
   look_for_protocol(attempt, gone);
   if (is_machines_fault(gone, attempt.has_result)) {
-    breaker_.on_launch_failed(attempt.trial, machines_fault(gone), ledger_.steady());
+    circuit_breaker_.on_launch_failed(attempt.trial, machines_fault(gone), committer_.steady());
   }
   Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
   if (has_left_to_go_on(attempt, gone)) ending = {Outcome::interrupted, std::string(run_again)};
   const bool has_refused = ending.outcome == Outcome::failed && gone.signal == 0 &&
-                           gone.how == Conversation::Gone::How::exited;
+                           gone.how == WorkerGroup::Gone::How::exited;
   if (has_refused && has_nothing_to_train(attempt)) {
     ending = {Outcome::completed, nothing_left(attempt) + "; " + ending.reason};
   }
-  if (winding_.kind == Winding::Kind::interrupted && ending.outcome == Outcome::completed) {
+  if (shutdown_.kind == ShutdownState::Kind::interrupted && ending.outcome == Outcome::completed) {
     // It may have been told to leave from outside, before its end; see end_record for failures.
-    ending = {Outcome::interrupted, winding_.why_attempts_end()};
-  } else if (!winding_ && is_ended_from_outside(gone)) {
-    attempt.held_until = ledger_.steady() + outside_signal_s;
+    ending = {Outcome::interrupted, shutdown_.why_attempts_end()};
+  } else if (!shutdown_ && is_ended_from_outside(gone)) {
+    attempt.held_until = committer_.steady() + outside_signal_s;
     held_.push_back(attempt.trial);
   }
   end(attempt, std::move(ending));
 }
 
 /// A script that was meant to be run as it is fails for lack of its arguments, and says only that.
-void Attempts::look_for_protocol(const Attempt& attempt, const Conversation::Gone& gone) {
-  const bool has_failed = gone.how == Conversation::Gone::How::exited && gone.signal == 0 &&
+void Attempts::look_for_protocol(const Attempt& attempt, const WorkerGroup::Gone& gone) {
+  const bool has_failed = gone.how == WorkerGroup::Gone::How::exited && gone.signal == 0 &&
                           gone.exit_code != 0 && !gone.was_told;
   if (spec_.plain || !has_failed || std::exchange(has_named_protocol_, true)) return;
   callbacks_.notice(to_string(attempt.trial) +
@@ -264,7 +265,7 @@ void Attempts::look_for_protocol(const Attempt& attempt, const Conversation::Gon
 
 /// Starts that are not spared cost most of the time of short trials.
 void Attempts::look_for_new_process(const Attempt& attempt) {
-  const std::string& why = attempt.conversation->why_not_stayed();
+  const std::string& why = attempt.worker_group->why_not_stayed();
   if (why.empty() || std::exchange(has_named_reuse_, true)) return;
   callbacks_.notice("each trial gets a process of its own, as that of " + to_string(attempt.trial) +
                     " cannot be used again: " + why +
@@ -290,11 +291,11 @@ Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
   if (result.should_checkpoint) met.add(Trigger::result);
   if (decision.checkpoint) met.add(Trigger::scheduler);
   const bool fails_its_clones =
-      attempt.save_failed && ledger_.experiment().is_waited_for(attempt.trial);
+      attempt.save_failed && committer_.experiment().is_waited_for(attempt.trial);
   if (attempt.save_asked || fails_its_clones) met.add(Trigger::user);
   const bool is_held = trial(attempt.trial).held && !is_end;
   if (decision.action == Action::pause || is_held) met.add(Trigger::pause);
-  if (!is_end && winding_) met.add(Trigger::interrupt);
+  if (!is_end && shutdown_) met.add(Trigger::interrupt);
   return met;
 }
 
@@ -307,12 +308,13 @@ bool Attempts::tell_result(const Trial& before, const Result& result) {
   return told_result_.should_checkpoint;
 }
 
-void Attempts::take_in(Attempt& attempt, Result&& result, std::vector<std::string> handed_over) {
-  breaker_.on_result(attempt.began_at);
+void Attempts::process_result(Attempt& attempt, Result&& result,
+                              std::vector<std::string> handed_over) {
+  circuit_breaker_.on_result(attempt.began_at);
   const Trial& before = trial(attempt.trial);
   config_effect_.on_result(before, result);
   look_for_same_beginning(attempt, result.metrics);
-  Decision decision = policies_.decide(ledger_.experiment(), before, result);
+  Decision decision = policies_.decide(committer_.experiment(), before, result);
   if (decision.action == Action::exploit) {
     require_possible(attempt.trial, decision.exploit.value_or(Exploit{attempt.trial, "", ""}));
   }
@@ -336,26 +338,26 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::vector<std::strin
   }
   attempt.next = decision.action;
   const auto donor = before.donor;
-  ledger_.commit(
+  committer_.commit(
       ResultReported{attempt.trial, attempt.number, std::move(result), std::move(decision)});
   if (exploits) after_exploit(attempt.trial, donor);
   look_for_awaited(trial(attempt.trial), false);
 
   if (exploits) {
     for (const std::string& each : std::exchange(handed_over, {})) {
-      after_write_.add([this, id = attempt.trial, each] { saver_.discard(id, each); });
+      after_write_.add([this, id = attempt.trial, each] { checkpoint_manager_.discard(id, each); });
     }
   }
   if (!attempt.has_result && attempt.source.checkpoint.index != 0) {
     const auto [owner, index] = std::exchange(attempt.source.checkpoint, {});
-    saver_.unpin(owner, index);
+    checkpoint_manager_.unpin(owner, index);
   }
   attempt.has_result = true;
   if (spec_.plain && spec_.plain->checkpoints) note_for_checkpoints(attempt);
   attempt.save_failed = false;
   attempt.save_asked = false;
   if (!handed_over.empty()) {
-    take_over(attempt, std::move(handed_over));
+    adopt_checkpoint(attempt, std::move(handed_over));
   } else if (met.any()) {
     begin_save(attempt);
   } else {
@@ -364,51 +366,51 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::vector<std::strin
 }
 
 /// The function goes on once its directory is out of its hands: it may use the name again.
-void Attempts::take_over(Attempt& attempt, std::vector<std::string> reported) {
+void Attempts::adopt_checkpoint(Attempt& attempt, std::vector<std::string> reported) {
   Save save = attempt.save;
-  save.checkpoint.index = saver_.take_index(attempt.trial);
+  save.checkpoint.index = checkpoint_manager_.take_index(attempt.trial);
   ++attempt.pending_work;
-  saver_.take_over(std::move(save), std::move(reported),
-                   [this, id = attempt.trial](std::optional<Save> taken) {
-                     Attempt& reporting = *find(id);  // it cannot end before this
-                     --reporting.pending_work;
-                     reporting.save_failed = !taken;
-                     if (taken) {
-                       taken->metrics = trial(id).last_metrics.text();
-                       commit_save(reporting, std::move(*taken));
-                     }
-                     reporting.ending ? try_to_close(reporting) : carry_out(reporting);
-                   });
+  checkpoint_manager_.adopt_checkpoint(
+      std::move(save), std::move(reported), [this, id = attempt.trial](std::optional<Save> taken) {
+        Attempt& reporting = *find(id);  // it cannot end before this
+        --reporting.pending_work;
+        reporting.save_failed = !taken;
+        if (taken) {
+          taken->metrics = trial(id).last_metrics.text();
+          commit_save(reporting, std::move(*taken));
+        }
+        reporting.ending ? try_to_close(reporting) : carry_out(reporting);
+      });
 }
 
 void Attempts::begin_save(Attempt& attempt) {
-  const int index = saver_.take_index(attempt.trial);
+  const int index = checkpoint_manager_.take_index(attempt.trial);
   attempt.save.checkpoint.index = index;
   const TrialId id = attempt.trial;
   tell("on_trial_save", [this, id](Callback& callback) { callback.on_trial_save(trial(id)); });
-  saver_.begin(
+  checkpoint_manager_.begin(
       id, attempt.number, index,
       [this, id, number = attempt.number, index](std::optional<std::filesystem::path> directory) {
         Attempt* const saving = find(id);
         const bool is_wanted = saving != nullptr && saving->number == number && !saving->ending &&
                                saving->save.checkpoint.index == index &&
-                               saving->conversation->state() != Conversation::State::replacing &&
-                               saving->conversation->state() != Conversation::State::launching;
+                               saving->worker_group->state() != WorkerGroup::State::replacing &&
+                               saving->worker_group->state() != WorkerGroup::State::launching;
         if (!is_wanted) {
-          if (directory) saver_.discard({id, index}, number);
+          if (directory) checkpoint_manager_.discard({id, index}, number);
         } else if (!directory) {
           saving->save_failed = true;
           carry_out(*saving);
         } else {
           saving->save.directory = *directory;
-          saving->conversation->save(*directory, trial(id).iteration);
+          saving->worker_group->save(*directory, trial(id).iteration);
         }
       });
 }
 
 void Attempts::commit_save(Attempt& attempt, Save save) {
   ++attempt.pending_work;
-  saver_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
+  checkpoint_manager_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
     Attempt& saved = *find(id);  // it cannot end before its commits
     --saved.pending_work;
     if (!committed) saved.save_failed = true;
@@ -433,8 +435,8 @@ void Attempts::carry_out(Attempt& attempt) {
     end(attempt, Outcome::exploiting, "");
   } else if (attempt.is_at_end) {
     step(attempt);
-  } else if (winding_) {
-    end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+  } else if (shutdown_) {
+    end(attempt, Outcome::interrupted, shutdown_.why_attempts_end());
   } else if ((attempt.next == Action::pause || is_held) && attempt.pending_work > 0 &&
              !spec_.plain) {
     attempt.waits = true;  // only what is committed can be gone back to
@@ -456,7 +458,7 @@ void Attempts::step(Attempt& attempt) {
     attempt.waits = true;
     return;
   }
-  attempt.conversation->step(trial(attempt.trial).iteration + 1);
+  attempt.worker_group->step(trial(attempt.trial).iteration + 1);
 }
 
 }  // namespace tune

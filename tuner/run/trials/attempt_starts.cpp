@@ -18,10 +18,10 @@ bool is_of(const Allocation& allocation, const Resources& wanted) {
   return held == allocation.amounts.end();
 }
 
-Saver::Needs needs_of(const ExperimentSpec& spec) {
+CheckpointManager::Needs needs_of(const ExperimentSpec& spec) {
   if (!spec.plain) return {};
   const auto has_it = [](const std::string& text) { return has_word(text, config_file_word); };
-  Saver::Needs needs{spec.plain->checkpoints};
+  CheckpointManager::Needs needs{spec.plain->checkpoints};
   needs.config_file = std::any_of(spec.command.begin(), spec.command.end(), has_it) ||
                       std::any_of(spec.env.begin(), spec.env.end(),
                                   [&](const auto& variable) { return has_it(variable.second); });
@@ -37,21 +37,21 @@ Saver::Needs needs_of(const ExperimentSpec& spec) {
 Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
     : spec_(parts.spec),
       launch_(parts.launch),
-      ledger_(parts.ledger),
+      committer_(parts.committer),
       policies_(parts.policies),
       workers_(parts.workers),
-      saver_(parts.saver),
+      checkpoint_manager_(parts.checkpoint_manager),
       callbacks_(parts.callbacks),
       after_write_(parts.after_write),
-      breaker_(parts.breaker),
+      circuit_breaker_(parts.circuit_breaker),
       next_(parts.next),
-      winding_(parts.winding),
+      shutdown_(parts.shutdown),
       memory_(parts.memory),
       look_(parts.look),
       constraints_(constraints_of(spec_)),
       judge_(spec_.failure_config.retry_on, spec_.failure_config.never_retry_on),
       resources_(totals),
-      conversations_(executor, after_write_, ledger_.clock(),
+      worker_groups_(executor, after_write_, committer_.clock(),
                      {.launch_s = spec_.launch_timeout_s,
                       .answer_s = spec_.trial_timeout_s,
                       .leave_s = spec_.stop_grace_s}),
@@ -59,7 +59,7 @@ Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
       needs_(needs_of(spec_)),
       config_effect_(spec_) {}
 
-Attempts::Place Attempts::find_place() {
+Attempts::Slot Attempts::find_slot() {
   const auto limit = spec_.max_concurrent_trials;
   if (limit && attempts_.size() >= static_cast<std::size_t>(*limit)) return {};
   if (!idle_.empty()) return {idle_.back(), std::nullopt};
@@ -75,42 +75,41 @@ std::string Attempts::place_awaited() const {
                            : "resources that running trials have";
 }
 
-void Attempts::give_back(const Place& place) {
-  if (place.allocation) resources_.release(*place.allocation);
+void Attempts::give_back(const Slot& slot) {
+  if (slot.allocation) resources_.release(*slot.allocation);
 }
 
-bool Attempts::start(TrialId id, Place place) {
+bool Attempts::start(TrialId id, Slot slot) {
   const Resources& wanted = resources_of(id);
-  if (kept_.find(id) != nullptr && go_on(id, wanted, place)) return true;
-  if (!place) return false;
-  if (!is_of(place.idle != nullptr ? place.idle->allocation() : *place.allocation, wanted)) {
-    give_back(place);
-    if (place.idle != nullptr) {
+  if (kept_.find(id) != nullptr && resume_warm(id, wanted, slot)) return true;
+  if (!slot) return false;
+  if (!is_of(slot.idle != nullptr ? slot.idle->allocation() : *slot.allocation, wanted)) {
+    give_back(slot);
+    if (slot.idle != nullptr) {
       // It keeps what it was launched with, until it is gone.
       idle_.pop_back();
-      place.idle->leave(Conversation::Urge::asked);
+      slot.idle->leave(WorkerGroup::StopLevel::request);
     }
-    place = {nullptr, resources_.acquire(wanted)};
-    if (!place) return false;
+    slot = {nullptr, resources_.acquire(wanted)};
+    if (!slot) return false;
   }
-  if (place.idle != nullptr) idle_.pop_back();
-  begin(id,
-        place.idle != nullptr ? *place.idle : conversations_.open(std::move(*place.allocation)));
+  if (slot.idle != nullptr) idle_.pop_back();
+  begin(id, slot.idle != nullptr ? *slot.idle : worker_groups_.open(std::move(*slot.allocation)));
   return true;
 }
 
-/// The trial goes on in the process that waits for it: true. Else `place` is what it may have
+/// The trial goes on in the process that waits for it: true. Else `slot` is what it may have
 /// instead, if it need not wait for room first.
-bool Attempts::go_on(TrialId id, const Resources& wanted, Place& place) {
-  const KeptProcesses::Kept kept = *kept_.find(id);
-  Conversation& own = *kept.conversation;
+bool Attempts::resume_warm(TrialId id, const Resources& wanted, Slot& slot) {
+  const WarmPool::Kept kept = *kept_.find(id);
+  WorkerGroup& own = *kept.worker_group;
   const bool is_as_it_was = has_restore_point(id, kept);
   if (is_of(kept.held, wanted) && (is_as_it_was || own.can_reset())) {
-    give_back(place);
-    if (place.idle != nullptr) {
+    give_back(slot);
+    if (slot.idle != nullptr) {
       // What it holds is this one's, once it is gone.
       idle_.pop_back();
-      place.idle->leave(Conversation::Urge::asked);
+      slot.idle->leave(WorkerGroup::StopLevel::request);
     }
     if (resources_.acquire_again(kept.held)) {
       kept_.remove(id);
@@ -118,8 +117,8 @@ bool Attempts::go_on(TrialId id, const Resources& wanted, Place& place) {
       begin(id, own, is_as_it_was);
       return true;
     }
-    place = {nullptr, resources_.acquire(wanted)};
-    if (!place) return false;  // it goes on waiting
+    slot = {nullptr, resources_.acquire(wanted)};
+    if (!slot) return false;  // it goes on waiting
   }
   give_up(id);
   return false;
@@ -133,7 +132,7 @@ const Resources& Attempts::resources_of(TrialId id) const {
 }
 
 void Attempts::require_possible(TrialId id, const Exploit& exploit) const {
-  const auto reason = ledger_.experiment().objection(id, exploit);
+  const auto reason = committer_.experiment().objection(id, exploit);
   if (!reason) return;
   throw scheduler_fault("that " + to_string(id) + " goes on as a copy of " +
                         to_string(exploit.donor) + ": " + *reason);
@@ -142,7 +141,7 @@ void Attempts::require_possible(TrialId id, const Exploit& exploit) const {
 void Attempts::exploit(TrialId id, Exploit exploit) {
   require_possible(id, exploit);
   const auto before = trial(id).donor;
-  ledger_.commit(TrialExploited{id, std::move(exploit)});
+  committer_.commit(TrialExploited{id, std::move(exploit)});
   after_exploit(id, before);
 }
 
@@ -153,7 +152,7 @@ void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& b
   Attempt* const donating = source && source->index == 0 ? find(source->trial) : nullptr;
   if (donating != nullptr) donating->save_asked = true;
   // What it was to be cloned from before this is nobody's any more.
-  if (before) saver_.apply_retention(before->trial);
+  if (before) checkpoint_manager_.apply_retention(before->trial);
   tell("on_trial_exploit", [this, id, cloning = trial(id).lineage.back()](Callback& callback) {
     callback.on_trial_exploit(trial(id), cloning);
   });
@@ -171,43 +170,45 @@ void Attempts::look_for_unsaved_donor(const Trial& chosen, const Checkpoint* res
                                  : "have a function report with checkpoint=..., and a class save"));
 }
 
-/// `goes_on`: the process of the conversation has the trial's checkpoint in memory.
-void Attempts::begin(TrialId id, Conversation& conversation, bool goes_on) {
+/// `goes_on`: the process of the worker group has the trial's checkpoint in memory.
+void Attempts::begin(TrialId id, WorkerGroup& worker_group, bool goes_on) {
   const Trial& chosen = trial(id);
   const bool was_started = chosen.attempt > 0;
   const int number = chosen.attempt + 1;
-  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  const auto [owner, checkpoint] = committer_.experiment().restore_point(id);
   look_for_unsaved_donor(chosen, checkpoint);
   const auto before = chosen.donor;
-  const Allocation& allocation = conversation.allocation();
+  const Allocation& allocation = worker_group.allocation();
   const std::string devices = visible_devices(launch_, allocation);
-  ledger_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0,
-                                allocation.gpus, owner == id ? std::nullopt : std::optional(owner),
-                                spec_.plain && spec_.plain->checkpoints.has_value(),
-                                devices == numbers_of(allocation.gpus) ? "" : devices});
-  saver_.release(id, before);
-  conversation.trial = id;
+  committer_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0,
+                                   allocation.gpus,
+                                   owner == id ? std::nullopt : std::optional(owner),
+                                   spec_.plain && spec_.plain->checkpoints.has_value(),
+                                   devices == numbers_of(allocation.gpus) ? "" : devices});
+  checkpoint_manager_.release(id, before);
+  worker_group.trial = id;
   Attempt& attempt = attempts_[id];
   attempt.trial = id;
   attempt.number = number;
-  attempt.conversation = &conversation;
-  attempt.began_at = ledger_.steady();
+  attempt.worker_group = &worker_group;
+  attempt.began_at = committer_.steady();
   attempt.save.trial = id;
   attempt.save.attempt = number;
-  attempt.save_asked = ledger_.experiment().is_waited_for(id);  // a clone, for its checkpoint
-  breaker_.on_launch(id, ledger_.steady());
+  attempt.save_asked = committer_.experiment().is_waited_for(id);  // a clone, for its checkpoint
+  circuit_breaker_.on_launch(id, committer_.steady());
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
   if (goes_on) {
-    const auto process = conversation.first();
-    ledger_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
+    const auto process = worker_group.first();
+    committer_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
     attempt.has_begun = true;
     attempt.goes_on = true;
-    conversation.go_on();
+    worker_group.resume();
     step(attempt);
     return;
   }
-  saver_.prepare(
-      id, needs_, [this, id, number, was_started](Saver::Source source, const std::string& error) {
+  checkpoint_manager_.prepare(
+      id, needs_,
+      [this, id, number, was_started](CheckpointManager::Source source, const std::string& error) {
         if (was_started) {
           tell("on_trial_restore", [this, id, from = source.checkpoint](Callback& callback) {
             callback.on_trial_restore(trial(id), trial(from.trial).checkpoint(from.index));
@@ -217,17 +218,18 @@ void Attempts::begin(TrialId id, Conversation& conversation, bool goes_on) {
       });
 }
 
-void Attempts::prepared(TrialId id, int number, Saver::Source source, const std::string& error) {
+void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source,
+                        const std::string& error) {
   Attempt* const attempt = find(id);
   if (attempt == nullptr || attempt->number != number || attempt->ending) {
     // It was ended meanwhile.
     const auto [owner, index] = source.checkpoint;
-    if (index != 0) saver_.unpin(owner, index);
+    if (index != 0) checkpoint_manager_.unpin(owner, index);
     return;
   }
   attempt->source = std::move(source);
   if (attempt->source.is_unmade) {
-    breaker_.on_launch_failed(id, error, ledger_.steady());
+    circuit_breaker_.on_launch_failed(id, error, committer_.steady());
     end(*attempt, {.outcome = Outcome::interrupted, .reason = error, .blame = Blame::machine});
     return;
   }
@@ -235,14 +237,14 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
     end(*attempt, Outcome::failed, error);
     return;
   }
-  Conversation& conversation = *attempt->conversation;
-  if (conversation.state() == Conversation::State::idle) {
-    const auto process = conversation.first();
-    ledger_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
+  WorkerGroup& worker_group = *attempt->worker_group;
+  if (worker_group.state() == WorkerGroup::State::idle) {
+    const auto process = worker_group.first();
+    committer_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
   }
   std::vector<LaunchSpec> processes =
-      launch_specs(spec_, launch_, id, number, conversation.allocation(), attempt->source.work);
-  protocol::Start start = start_message(launch_, trial(id), conversation.allocation(),
+      launch_specs(spec_, launch_, id, number, worker_group.allocation(), attempt->source.work);
+  protocol::Start start = start_message(launch_, trial(id), worker_group.allocation(),
                                         processes.front(), attempt->source.directory);
   if (spec_.plain) {
     for (LaunchSpec& each : processes) {
@@ -250,8 +252,8 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
     }
   }
   attempt->has_begun = true;
-  conversation.begin(std::move(processes), std::move(start));
-  if (conversation.state() == Conversation::State::ready) set_out(*attempt);
+  worker_group.begin(std::move(processes), std::move(start));
+  if (worker_group.state() == WorkerGroup::State::ready) set_out(*attempt);
 }
 
 }  // namespace tune

@@ -1,5 +1,5 @@
 // The attempts that are under way, from a chosen trial to the record of its end: what their
-// conversations come to, results, saves, exploits, endings. For each result stopper, scheduler,
+// worker groups come to, results, saves, exploits, endings. For each result stopper, scheduler,
 // searcher and callbacks are asked, the record is committed, then follows what was decided.
 // Knows not which trial comes next, nor when the run ends.
 #pragma once
@@ -15,7 +15,7 @@
 #include "tuner/run/checkpoints/checkpoint_manager.h"
 #include "tuner/run/commit/after_commit.h"
 #include "tuner/run/commit/callback_list.h"
-#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/next_trial.h"
 #include "tuner/run/commit/workers.h"
 #include "tuner/run/trials/attempt.h"
@@ -37,15 +37,15 @@ class Attempts {
   struct Parts {
     const ExperimentSpec& spec;
     const LaunchContext& launch;
-    Ledger& ledger;
+    EventCommitter& committer;
     Policies& policies;
     Workers& workers;
-    Saver& saver;
+    CheckpointManager& checkpoint_manager;
     CallbackList& callbacks;
     AfterWrite& after_write;
-    Breaker& breaker;
+    CircuitBreaker& circuit_breaker;
     NextTrial& next;  ///< is told which trials wait for a retry
-    const Winding& winding;
+    const ShutdownState& shutdown;
     const MemoryMeter& memory;
     const ProcessLook& look;
   };
@@ -54,27 +54,27 @@ class Attempts {
 
   /// Room for one more: processes that wait, with what they hold, or what such a trial takes. A
   /// place that is not used is given back.
-  struct Place {
-    Conversation* idle = nullptr;
+  struct Slot {
+    WorkerGroup* idle = nullptr;
     std::optional<Allocation> allocation;
     explicit operator bool() const { return idle != nullptr || allocation.has_value(); }
   };
-  Place find_place();
-  void give_back(const Place& place);
+  Slot find_slot();
+  void give_back(const Slot& slot);
   /// What has to end before there is one, as a phrase.
   std::string place_awaited() const;
   /// False: the trial takes something else than the place has, and there is none of that now.
-  bool start(TrialId trial, Place place);
+  bool start(TrialId trial, Slot slot);
 
   // What happened to processes.
   template <class Wakeup>
   requires requires(Wakeup& wakeup) { wakeup.launch; }
   void on(Wakeup& wakeup) {
-    Conversation* const speaking = conversations_.of(wakeup.launch);
-    if (speaking != nullptr) follow(*speaking, speaking->hear(wakeup));
+    WorkerGroup* const speaking = worker_groups_.of(wakeup.launch);
+    if (speaking != nullptr) follow(*speaking, speaking->on_wakeup(wakeup));
   }
   void on(CheckpointFound& wakeup);
-  void on(Remarked& wakeup);
+  void on(LaunchAdvisory& wakeup);
   /// Whoever has taken longer than it may.
   void look_at_deadlines();
 
@@ -88,23 +88,23 @@ class Attempts {
   /// next.
   void let_go();
   /// Ends all. They have not come to their next result: they go on from their last checkpoint.
-  void end_all(Conversation::Urge urge);
+  void end_all(WorkerGroup::StopLevel stop_level);
   /// Processes that wait for a trial leave.
   void dismiss_idle();
-  void forgive(Seconds seconds) {
-    conversations_.forgive(seconds);
-    forgiven_at_ = ledger_.steady();
+  void extend_deadlines(Seconds seconds) {
+    worker_groups_.extend_deadlines(seconds);
+    forgiven_at_ = committer_.steady();
   }
   /// Sentences about steps under way that take far longer than others did.
   std::vector<TrialHang> hangs() const;
-  /// Nothing more is recorded: see Conversations.
-  void abandon() { conversations_.abandon(spec_.stop_grace_s); }
+  /// Nothing more is recorded: see WorkerGroups.
+  void abandon() { worker_groups_.abandon(spec_.stop_grace_s); }
 
   /// Why the run is to end, since a trial has failed; empty if it is not.
   std::string take_failure() { return std::exchange(failure_, {}); }
-  bool any_lives() const { return conversations_.any_lives(); }
+  bool any_lives() const { return worker_groups_.any_lives(); }
   Seconds deadline() const {
-    return std::min({conversations_.deadline(), held_until(), logs_due(), kept_due(), hangs_due()});
+    return std::min({worker_groups_.deadline(), held_until(), logs_due(), kept_due(), hangs_due()});
   }
   std::map<TrialId, Attempt>& all() { return attempts_; }
   const std::map<TrialId, Attempt>& all() const { return attempts_; }
@@ -112,34 +112,35 @@ class Attempts {
  private:
   // attempt_starts.cpp
   const Resources& resources_of(TrialId trial) const;
-  bool go_on(TrialId trial, const Resources& wanted, Place& place);
+  bool resume_warm(TrialId trial, const Resources& wanted, Slot& slot);
   void require_possible(TrialId trial, const Exploit& exploit) const;
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   void look_for_unsaved_donor(const Trial& chosen, const Checkpoint* restored);
-  void begin(TrialId trial, Conversation& conversation, bool goes_on = false);
-  void prepared(TrialId trial, int number, Saver::Source source, const std::string& error);
+  void begin(TrialId trial, WorkerGroup& worker_group, bool goes_on = false);
+  void prepared(TrialId trial, int number, CheckpointManager::Source source,
+                const std::string& error);
 
   // attempt_results.cpp
-  void follow(Conversation& conversation, Conversation::Heard heard);
+  void follow(WorkerGroup& worker_group, WorkerGroup::WorkerEvent heard);
   void on(Attempt&, const std::monostate&) {}
-  void on(Attempt& attempt, const Conversation::Started& started);
-  void on(Attempt& attempt, const Conversation::Ready&);
-  void on(Attempt& attempt, const Conversation::Replaced&);
-  void on(Attempt& attempt, Conversation::Stepped& stepped);
-  void on(Attempt& attempt, const Conversation::Saved& saved);
-  void on(Attempt& attempt, const Conversation::Failed& failed);
-  void on(Attempt& attempt, const Conversation::Overdue& overdue);
-  void on(Attempt& attempt, const Conversation::Gone& gone);
-  void on(Attempt& attempt, const Conversation::Stayed&) { try_to_close(attempt); }
+  void on(Attempt& attempt, const WorkerGroup::Started& started);
+  void on(Attempt& attempt, const WorkerGroup::Ready&);
+  void on(Attempt& attempt, const WorkerGroup::Replaced&);
+  void on(Attempt& attempt, WorkerGroup::Stepped& stepped);
+  void on(Attempt& attempt, const WorkerGroup::Saved& saved);
+  void on(Attempt& attempt, const WorkerGroup::Failed& failed);
+  void on(Attempt& attempt, const WorkerGroup::Overdue& overdue);
+  void on(Attempt& attempt, const WorkerGroup::Gone& gone);
+  void on(Attempt& attempt, const WorkerGroup::Stayed&) { try_to_close(attempt); }
   void look_for_new_process(const Attempt& attempt);
-  void look_for_protocol(const Attempt& attempt, const Conversation::Gone& gone);
+  void look_for_protocol(const Attempt& attempt, const WorkerGroup::Gone& gone);
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
   void look_for_saves(const Attempt& attempt);
   void on_returned(Attempt& attempt, bool can_save);
   bool tell_result(const Trial& before, const Result& result);
-  void take_in(Attempt& attempt, Result&& result, std::vector<std::string> handed_over);
-  void take_over(Attempt& attempt, std::vector<std::string> reported);
+  void process_result(Attempt& attempt, Result&& result, std::vector<std::string> handed_over);
+  void adopt_checkpoint(Attempt& attempt, std::vector<std::string> reported);
   void set_out(Attempt& attempt);
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);
@@ -147,8 +148,8 @@ class Attempts {
   void step(Attempt& attempt);
 
   // attempt_plain.cpp
-  void on(Attempt& attempt, const Conversation::AtEnd&);
-  bool has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const;
+  void on(Attempt& attempt, const WorkerGroup::AtEnd&);
+  bool has_left_to_go_on(const Attempt& attempt, const WorkerGroup::Gone& gone) const;
   bool has_nothing_to_train(const Attempt& attempt) const;
   std::string nothing_left(const Attempt& attempt) const;
   void look_for_haste(const Attempt& attempt);
@@ -177,14 +178,14 @@ class Attempts {
   void limit_logs(const std::vector<TrialId>& trials);
   Seconds logs_due() const;
   Seconds held_until() const;
-  void put_away(Conversation& conversation);
+  void put_away(WorkerGroup& worker_group);
   void tell_end(TrialId trial, const AttemptEnded& ended);
   void look_for_awaited(const Trial& of, bool has_ended);
 
   // attempt_pauses.cpp
   bool may_keep(const Attempt& attempt, Outcome outcome) const;
-  void keep(TrialId trial, Conversation& conversation);
-  bool has_restore_point(TrialId trial, const KeptProcesses::Kept& kept) const;
+  void keep(TrialId trial, WorkerGroup& worker_group);
+  bool has_restore_point(TrialId trial, const WarmPool::Kept& kept) const;
   void give_up(TrialId trial);
   void give_up_surplus();
   void look_at_kept();
@@ -195,35 +196,35 @@ class Attempts {
   std::optional<Seconds> usual_step_s(const Attempt& attempt) const;
   Seconds due_of(const Attempt& attempt) const;
   void look_for_hangs();
-  void take_in(Attempt& attempt, const ProcessesSeen& seen);
+  void check_hang(Attempt& attempt, const ProcessesSeen& seen);
   std::string sentence_of(const Attempt& attempt) const;  ///< of its hang
   Seconds hangs_due() const;
 
   Attempt* find(TrialId trial);
   void tell(const char* hook_name, std::function<void(Callback&)> hook);
-  const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
+  const Trial& trial(TrialId id) const { return committer_.experiment().trial(id); }
 
   const ExperimentSpec& spec_;
   const LaunchContext& launch_;
-  Ledger& ledger_;
+  EventCommitter& committer_;
   Policies& policies_;
   Workers& workers_;
-  Saver& saver_;
+  CheckpointManager& checkpoint_manager_;
   CallbackList& callbacks_;
   AfterWrite& after_write_;
-  Breaker& breaker_;
+  CircuitBreaker& circuit_breaker_;
   NextTrial& next_;
-  const Winding& winding_;
+  const ShutdownState& shutdown_;
   const MemoryMeter& memory_;
   const ProcessLook& look_;
 
   const std::vector<Constraint> constraints_;
   const FailureJudge judge_;
   ResourcePool resources_;
-  Conversations conversations_;
+  WorkerGroups worker_groups_;
   std::map<TrialId, Attempt> attempts_;
-  std::vector<Conversation*> idle_;
-  KeptProcesses kept_;
+  std::vector<WorkerGroup*> idle_;
+  WarmPool kept_;
   Seconds kept_looked_at_ = 0;  ///< steady
   bool is_measuring_ = false;
   RecentTimes first_steps_;         ///< of all trials: each attempt's first
@@ -239,7 +240,7 @@ class Attempts {
   bool cannot_limit_logs_ = false;  ///< the file system
   /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
   std::vector<std::string> awaited_;
-  const Saver::Needs needs_;
+  const CheckpointManager::Needs needs_;
   bool has_named_reserved_ = false;
   bool has_named_reuse_ = false;
   bool has_named_lost_work_ = false;
@@ -262,7 +263,7 @@ class Attempts {
   bool is_looking_at_outputs_ = false;
   Seconds outputs_looked_at_ = -never_s;  ///< steady
   bool has_named_saves_ = false;
-  std::set<Remarked::What> remarked_;
+  std::set<LaunchAdvisory::What> remarked_;
   ConfigEffect config_effect_;
 };
 

@@ -21,7 +21,7 @@ std::string kind_of(const std::string& reason) {
 
 }  // namespace
 
-bool Breaker::allows_launch(Seconds now) {
+bool CircuitBreaker::allows_launch(Seconds now) {
   if (given_up_) return false;
   if (!is_open_) return true;
   const Seconds life_s = std::max(shortest_life_s, 2 * longest_life_s_);
@@ -29,21 +29,21 @@ bool Breaker::allows_launch(Seconds now) {
   return !is_open_ || (!probe_ && now >= until_);
 }
 
-void Breaker::on_launch(TrialId trial, Seconds now) {
+void CircuitBreaker::on_launch(TrialId trial, Seconds now) {
   if (!is_open_) return;
   probe_ = trial;
   probed_at_ = now;
 }
 
-void Breaker::on_launch_failed(TrialId trial, const std::string& reason, Seconds now) {
+void CircuitBreaker::on_launch_failed(TrialId trial, const std::string& reason, Seconds now) {
   last_reason_ = reason;
   if (is_open_ && probe_ != trial) return;  // launched before, and no news
   if (!is_open_ && streak_.empty()) streak_began_at_ = now;
   open("the machine cannot run a trial (" + first_line(reason) + ")", now);
 }
 
-void Breaker::on_failure(TrialId trial, const std::string& reason, Blame blame, Seconds began_at,
-                         Seconds now) {
+void CircuitBreaker::on_failure(TrialId trial, const std::string& reason, Blame blame,
+                                Seconds began_at, Seconds now) {
   const bool was_probe = probe_ == trial;
   if (was_probe) probe_.reset();
   if (given_up_) {
@@ -80,7 +80,7 @@ void Breaker::on_failure(TrialId trial, const std::string& reason, Blame blame, 
   }
 }
 
-void Breaker::on_result(Seconds began_at) {
+void CircuitBreaker::on_result(Seconds began_at) {
   has_results_ = true;
   explained_.clear();
   const bool is_doubtful = is_open_ || !streak_.empty();
@@ -95,11 +95,11 @@ void Breaker::on_result(Seconds began_at) {
   }
 }
 
-void Breaker::on_end(TrialId trial) {
+void CircuitBreaker::on_end(TrialId trial) {
   if (probe_ == trial) probe_.reset();
 }
 
-std::string Breaker::waits_for(Seconds now) const {
+std::string CircuitBreaker::waits_for(Seconds now) const {
   if (!is_open_ || given_up_) return "";
   const std::string why = " (" + first_line(last_reason_) + ")";
   if (probe_) return to_string(*probe_) + ", which is tried alone after failures" + why;
@@ -107,16 +107,16 @@ std::string Breaker::waits_for(Seconds now) const {
          std::to_string(static_cast<long>(std::ceil(std::max(until_ - now, 0.0)))) + " s" + why;
 }
 
-Seconds Breaker::deadline() const {
+Seconds CircuitBreaker::deadline() const {
   if (!is_open_ || given_up_) return std::numeric_limits<Seconds>::infinity();
   return probe_ ? probed_at_ + std::max(shortest_life_s, 2 * longest_life_s_) : until_;
 }
 
-std::vector<std::string> Breaker::take_notices() { return std::exchange(notices_, {}); }
+std::vector<std::string> CircuitBreaker::take_notices() { return std::exchange(notices_, {}); }
 
-std::set<TrialId> Breaker::take_blameless() { return std::exchange(blameless_, {}); }
+std::set<TrialId> CircuitBreaker::take_blameless() { return std::exchange(blameless_, {}); }
 
-void Breaker::open(const std::string& reason, Seconds now) {
+void CircuitBreaker::open(const std::string& reason, Seconds now) {
   if (given_up_) return;
   probe_.reset();
   if (pauses_ == (has_results_ ? most_pauses : most_pauses_before_any_result)) {
@@ -131,7 +131,7 @@ void Breaker::open(const std::string& reason, Seconds now) {
                      std::to_string(static_cast<int>(pause_s)) + " s, alone");
 }
 
-void Breaker::close() {
+void CircuitBreaker::close() {
   notices_.push_back("trials run again: launches go on");
   for (const TrialId trial : streak_) {
     if (forgiven_.insert(trial).second) blameless_.insert(trial);
@@ -141,18 +141,18 @@ void Breaker::close() {
   pauses_ = 0;
 }
 
-void Breaker::end_streak() {
+void CircuitBreaker::end_streak() {
   streak_.clear();
   streak_kinds_.clear();
   longest_life_s_ = 0;
 }
 
-void Breaker::give_up(const std::string& reason) {
+void CircuitBreaker::give_up(const std::string& reason) {
   given_up_ = reason;
   blameless_ = streak_;
 }
 
-std::string Breaker::streak_text() const {
+std::string CircuitBreaker::streak_text() const {
   return std::to_string(streak_.size()) + " trials that were started have all failed" +
          (is_one_reason_ ? " alike: " : ", the last: ") + first_line(last_reason_);
 }

@@ -24,7 +24,7 @@ namespace tune {
 /// worked: one that is known for it (Blame::config), and one of a kind that has come and gone
 /// before while other trials went on. A searcher that goes where configs fail must not hold up the
 /// search.
-class Breaker {
+class CircuitBreaker {
  public:
   /// So many different trials that fail before the first result of all: the program cannot run.
   static constexpr std::size_t most_failures_before_any_result = 5;
@@ -43,7 +43,7 @@ class Breaker {
   /// `max_failures_in_a_row`: so many different trials that fail, without a result between, are no
   /// accident; -1: however many are one. `has_results`: some trial has reported one, be it in an
   /// earlier session.
-  Breaker(int max_failures_in_a_row, bool has_results)
+  CircuitBreaker(int max_failures_in_a_row, bool has_results)
       : limit_(max_failures_in_a_row), has_results_(has_results) {}
 
   /// Whether one more may be launched.

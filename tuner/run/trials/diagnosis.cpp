@@ -16,7 +16,7 @@ void add_to_first_line(std::string& text, const std::string& more) {
 }
 
 /// The kernel says how many it has killed, and not whom.
-std::string about_memory(const Conversation::Gone& gone) {
+std::string about_memory(const WorkerGroup::Gone& gone) {
   if (gone.memory_kills == 0) return "";
   return "; while it ran, the kernel killed " +
          (gone.memory_kills == 1 ? "a process" : std::to_string(gone.memory_kills) + " processes") +
@@ -25,19 +25,19 @@ std::string about_memory(const Conversation::Gone& gone) {
 
 }  // namespace
 
-std::string machines_fault(const Conversation::Gone& gone) {
+std::string machines_fault(const WorkerGroup::Gone& gone) {
   return gone.obstacle.empty() ? gone.reason : gone.obstacle;
 }
 
-bool is_machines_fault(const Conversation::Gone& gone, bool has_result) {
-  if (gone.how == Conversation::Gone::How::not_launched) return !gone.is_trials_fault;
+bool is_machines_fault(const WorkerGroup::Gone& gone, bool has_result) {
+  if (gone.how == WorkerGroup::Gone::How::not_launched) return !gone.is_trials_fault;
   const bool has_failed =
-      gone.how != Conversation::Gone::How::exited || gone.signal != 0 || gone.exit_code != 0;
+      gone.how != WorkerGroup::Gone::How::exited || gone.signal != 0 || gone.exit_code != 0;
   return has_failed && !has_result && !gone.obstacle.empty();
 }
 
-Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts) {
-  using How = Conversation::Gone::How;
+Ending ending_of(const WorkerGroup::Gone& gone, bool has_result, FailureFacts& facts) {
+  using How = WorkerGroup::Gone::How;
   if (is_machines_fault(gone, has_result)) {
     return {
         .outcome = Outcome::interrupted, .reason = machines_fault(gone), .blame = Blame::machine};
@@ -70,9 +70,9 @@ Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& 
                               "its command (docs/plain.md)"};
 }
 
-bool is_ended_from_outside(const Conversation::Gone& gone) {
+bool is_ended_from_outside(const WorkerGroup::Gone& gone) {
   constexpr int shell_adds = 128;
-  if (gone.how != Conversation::Gone::How::exited) return false;
+  if (gone.how != WorkerGroup::Gone::How::exited) return false;
   const int signal = gone.signal != 0 ? gone.signal : gone.exit_code - shell_adds;
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
@@ -96,8 +96,8 @@ std::filesystem::path stdout_beside(const std::filesystem::path& log) {
 
 }  // namespace
 
-Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
-                  FailureFacts facts) {
+LogDiagnosis look_into(const FailureJudge& judge, const std::filesystem::path& log,
+                       std::uint64_t begin, FailureFacts facts) {
   const std::string tail = log_tail(log, begin);
   const bool is_silent = tail.find_first_not_of(" \t\r\n") == tail.npos;
   const bool may_be_usage = is_silent && facts.exit_code.value_or(0) != 0;
@@ -106,16 +106,16 @@ Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, s
           may_be_usage ? usage_line(log_tail(stdout_beside(log), 0)) : ""};
 }
 
-void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
+void add(Ending& ending, LogDiagnosis diagnosis, const std::filesystem::path& log) {
   ending.looked_into = true;
-  ending.no_retry = std::move(insight.no_retry);
-  if (ending.blame == Blame::unknown) ending.blame = insight.blame;
+  ending.no_retry = std::move(diagnosis.no_retry);
+  if (ending.blame == Blame::unknown) ending.blame = diagnosis.blame;
   const std::string first_line = ending.reason.substr(0, ending.reason.find('\n'));
-  const ErrorLine& said = insight.said;
+  const ErrorLine& said = diagnosis.said;
   const bool says_more = !said.text.empty() && said.text.find(first_line) == std::string::npos;
   const std::string from = said.is_last ? "; the last line of its stderr: " : "; its stderr says: ";
-  if (!insight.usage.empty()) {
-    add_to_first_line(ending.reason, "; its stdout says: " + insight.usage + "; see " +
+  if (!diagnosis.usage.empty()) {
+    add_to_first_line(ending.reason, "; its stdout says: " + diagnosis.usage + "; see " +
                                          stdout_beside(log).string());
     return;
   }
@@ -123,7 +123,7 @@ void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
 }
 
 AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,
-                        const Winding& winding, Seconds now) {
+                        const ShutdownState& shutdown, Seconds now) {
   AttemptEnded ended{attempt.trial, attempt.number, attempt.ending->outcome,
                      attempt.ending->reason};
   if (attempt.has_said_done) ended.by = EndedBy::done;
@@ -133,12 +133,12 @@ AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const Failur
     ended.outcome = Outcome::completed;
     ended.reason = *attempt.stop_asked + "; on its way " + ended.reason;
   }
-  if (winding.kind == Winding::Kind::interrupted && ended.outcome == Outcome::failed) {
+  if (shutdown.kind == ShutdownState::Kind::interrupted && ended.outcome == Outcome::failed) {
     ended.outcome = Outcome::interrupted;
-    ended.reason = winding.why_attempts_end() + "; on its way " + ended.reason;
+    ended.reason = shutdown.why_attempts_end() + "; on its way " + ended.reason;
   }
   ended.of_machine = ended.outcome == Outcome::failed && attempt.ending->blame == Blame::machine;
-  const bool is_retried = !winding.raises && ended.outcome == Outcome::failed &&
+  const bool is_retried = !shutdown.raises && ended.outcome == Outcome::failed &&
                           config.fail_fast == FailFast::no &&
                           (config.max_failures < 0 || trial.failures < config.max_failures);
   if (!is_retried) return ended;

@@ -16,21 +16,21 @@ namespace tune {
 
 /// Whether it is no trial's fault that they are gone. What was in the way of one that has reported
 /// a result since came later.
-bool is_machines_fault(const Conversation::Gone& gone, bool has_result);
+bool is_machines_fault(const WorkerGroup::Gone& gone, bool has_result);
 
 /// What is to be said of it then.
-std::string machines_fault(const Conversation::Gone& gone);
+std::string machines_fault(const WorkerGroup::Gone& gone);
 
 /// The end of an attempt whose processes were not asked to leave. `facts` gets what the rules of
 /// the spec ask about.
-Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts);
+Ending ending_of(const WorkerGroup::Gone& gone, bool has_result, FailureFacts& facts);
 
 /// Whether a process has ended as by a signal that who sends it sends to the driver as well: of a
 /// batch system, or of a terminal.
-bool is_ended_from_outside(const Conversation::Gone& gone);
+bool is_ended_from_outside(const WorkerGroup::Gone& gone);
 
 /// What the program itself said last: mostly what the user wants to know.
-struct Insight {
+struct LogDiagnosis {
   ErrorLine said;
   std::optional<std::string> no_retry;  ///< see Ending
   Blame blame = Blame::unknown;
@@ -41,13 +41,13 @@ struct Insight {
   std::string usage = {};
 };
 /// Reads the log: for an I/O thread.
-Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
-                  FailureFacts facts);
-void add(Ending& ending, Insight insight, const std::filesystem::path& log);
+LogDiagnosis look_into(const FailureJudge& judge, const std::filesystem::path& log,
+                       std::uint64_t begin, FailureFacts facts);
+void add(Ending& ending, LogDiagnosis diagnosis, const std::filesystem::path& log);
 
 /// The record of the attempt's end; a failure may be followed by another try. That of a run which
 /// is interrupted is no failure: what interrupts it may have reached the trial, too.
 AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,
-                        const Winding& winding, Seconds now);
+                        const ShutdownState& shutdown, Seconds now);
 
 }  // namespace tune

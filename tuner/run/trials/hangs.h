@@ -19,7 +19,7 @@ namespace tune {
 /// were.
 class RecentTimes {
  public:
-  void take_in(Seconds time_s) { times_[count_++ % times_.size()] = time_s; }
+  void add(Seconds time_s) { times_[count_++ % times_.size()] = time_s; }
   /// Nothing of fewer than `least`.
   std::optional<Seconds> median(std::size_t least = 1) const;
 

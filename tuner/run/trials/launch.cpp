@@ -212,7 +212,7 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
   if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
   const bool is_first = !launch.rank || launch.rank->rank == 0;
   if (!is_first) {
-    reading.is_mute = true;
+    reading.is_unmonitored = true;
     if (plain.checkpoints) reading.stop_signal = plain.checkpoints->save_signal;
   }
   const auto& saves = plain.checkpoints;

@@ -6,7 +6,7 @@
 namespace tune {
 
 /// Once it is no longer `no`, nothing is started any more, and what runs is saved and let go.
-struct Winding {
+struct ShutdownState {
   enum class Kind { no, stopping, interrupted } kind = Kind::no;
   std::string reason;     ///< a sentence for people
   bool raises = false;    ///< because of a failure, at once (fail_fast "raise")

@@ -13,42 +13,42 @@ std::uint64_t all_of(const std::optional<MemoryMeter::Use>& use) {
 
 }  // namespace
 
-void KeptProcesses::add(TrialId trial, Kept kept) {
+void WarmPool::add(TrialId trial, Kept kept) {
   remove(trial);
-  by_promise_.insert({kept.promise, trial});
+  by_eviction_priority_.insert({kept.eviction_priority, trial});
   processes_ += kept.groups.size();
   kept_.emplace(trial, std::move(kept));
 }
 
-const KeptProcesses::Kept* KeptProcesses::find(TrialId trial) const {
+const WarmPool::Kept* WarmPool::find(TrialId trial) const {
   const auto found = kept_.find(trial);
   return found == kept_.end() ? nullptr : &found->second;
 }
 
-std::optional<TrialId> KeptProcesses::find(const Conversation& conversation) const {
+std::optional<TrialId> WarmPool::find(const WorkerGroup& worker_group) const {
   const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& entry) {
-    return entry.second.conversation == &conversation;
+    return entry.second.worker_group == &worker_group;
   });
   return found == kept_.end() ? std::nullopt : std::optional(found->first);
 }
 
-void KeptProcesses::remove(TrialId trial) {
+void WarmPool::remove(TrialId trial) {
   const auto found = kept_.find(trial);
   if (found == kept_.end()) return;
-  by_promise_.erase({found->second.promise, trial});
+  by_eviction_priority_.erase({found->second.eviction_priority, trial});
   bytes_ -= all_of(found->second.use);
   processes_ -= found->second.groups.size();
   if (found->second.use) --measured_;
   kept_.erase(found);
 }
 
-std::vector<TrialId> KeptProcesses::trials() const {
+std::vector<TrialId> WarmPool::trials() const {
   std::vector<TrialId> trials;
   for (const auto& [trial, kept] : kept_) trials.push_back(trial);
   return trials;
 }
 
-std::vector<std::int64_t> KeptProcesses::groups() const {
+std::vector<std::int64_t> WarmPool::groups() const {
   std::vector<std::int64_t> groups;
   for (const auto& [trial, kept] : kept_) {
     groups.insert(groups.end(), kept.groups.begin(), kept.groups.end());
@@ -56,8 +56,8 @@ std::vector<std::int64_t> KeptProcesses::groups() const {
   return groups;
 }
 
-void KeptProcesses::measured(const std::vector<std::int64_t>& groups,
-                             const std::vector<MemoryMeter::Use>& uses, std::uint64_t available) {
+void WarmPool::measured(const std::vector<std::int64_t>& groups,
+                        const std::vector<MemoryMeter::Use>& uses, std::uint64_t available) {
   std::unordered_map<std::int64_t, MemoryMeter::Use> use_of;
   for (std::size_t i = 0; i < groups.size() && i < uses.size(); ++i) use_of[groups[i]] = uses[i];
   std::uint64_t main_bytes = 0;
@@ -79,9 +79,9 @@ void KeptProcesses::measured(const std::vector<std::int64_t>& groups,
   budget_ = (available + main_bytes) / parts;
 }
 
-std::optional<TrialId> KeptProcesses::surplus(const std::optional<KeepPaused>& limit) const {
+std::optional<TrialId> WarmPool::next_to_evict(const std::optional<KeepPaused>& limit) const {
   if (kept_.empty()) return std::nullopt;
-  const TrialId least = by_promise_.begin()->second;
+  const TrialId least = by_eviction_priority_.begin()->second;
   if (!limit) {
     // Nobody has said that it holds a device, which others need now.
     const auto holds_device = [](const auto& entry) {

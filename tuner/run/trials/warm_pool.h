@@ -17,7 +17,7 @@
 
 namespace tune {
 
-class Conversation;
+class WorkerGroup;
 
 /// What processes have in memory, and what there is.
 struct MemoryMeter {
@@ -31,14 +31,14 @@ struct MemoryMeter {
   std::function<std::uint64_t()> available;
 };
 
-class KeptProcesses {
+class WarmPool {
  public:
   struct Kept {
-    Conversation* conversation = nullptr;
+    WorkerGroup* worker_group = nullptr;
     Allocation held;           ///< what it held of the machine, which others may have now
     int checkpoint = 0;        ///< of its trial, the same that it has in memory; 0: there is none
     std::size_t clonings = 0;  ///< of its trial until then: each may have changed its config
-    double promise = 0;        ///< the less, the sooner it is given up; no NaN
+    double eviction_priority = 0;              ///< the less, the sooner it is given up; no NaN
     std::vector<std::int64_t> groups = {};     ///< of its processes
     std::optional<MemoryMeter::Use> use = {};  ///< once measured
   };
@@ -48,7 +48,7 @@ class KeptProcesses {
   /// Null if the trial has none.
   const Kept* find(TrialId trial) const;
   /// Whose it is; nothing if it is nobody's.
-  std::optional<TrialId> find(const Conversation& conversation) const;
+  std::optional<TrialId> find(const WorkerGroup& worker_group) const;
   void remove(TrialId trial);
   std::vector<TrialId> trials() const;
 
@@ -60,14 +60,14 @@ class KeptProcesses {
                 std::uint64_t available);
 
   /// The next that has to go; nothing if all may wait.
-  std::optional<TrialId> surplus(const std::optional<KeepPaused>& limit) const;
+  std::optional<TrialId> next_to_evict(const std::optional<KeepPaused>& limit) const;
 
   /// Where nobody has said how many: each takes a few of the files that the driver may have open.
   static constexpr std::size_t most_by_default = 64;
 
  private:
   std::map<TrialId, Kept> kept_;
-  std::set<std::pair<double, TrialId>> by_promise_;
+  std::set<std::pair<double, TrialId>> by_eviction_priority_;
   std::size_t processes_ = 0;
   std::size_t measured_ = 0;
   std::uint64_t bytes_ = 0;              ///< of all that are measured, devices' included

@@ -17,7 +17,7 @@ std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
 
-Conversation::Heard Conversation::hear(const Launched& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Launched& wakeup) {
   Member& launched = member(wakeup.launch);
   launched.pid = wakeup.pid;
   launched.start_ticks = wakeup.start_ticks;
@@ -25,30 +25,30 @@ Conversation::Heard Conversation::hear(const Launched& wakeup) {
   launched.runs = true;
   // What it has waited for before is the machine's time: others were started, modules loaded.
   if (state_ == State::launching && !is_hung_up()) {
-    set_deadline(link_.steady() + patience_.launch_s);
+    set_deadline(transport_.steady() + timeouts_.launch_s);
   }
   if (launched.number() != 0) return {};
   if (!is_blamed_) log_begin_ = wakeup.stderr_begin;
   return Started{wakeup.pid, wakeup.start_ticks};
 }
 
-Conversation::Heard Conversation::hear(const LaunchFailed& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const LaunchFailed& wakeup) {
   return remove(wakeup.launch, {.how = Gone::How::not_launched,
                                 .reason = wakeup.reason,
                                 .is_trials_fault = wakeup.is_trials_fault});
 }
 
-Conversation::Heard Conversation::hear(const Greeted& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Greeted& wakeup) {
   const auto& hello = wakeup.hello;
   Member& speaker = member(wakeup.launch);
   if (state_ != State::launching || speaker.has_answered) {
-    return out_of_turn(speaker, speaker.name() + " said hello twice");
+    return unexpected(speaker, speaker.name() + " said hello twice");
   }
   const bool is_function = hello.api == protocol::Api::function_api;
   const bool is_first = std::exchange(has_greeting_, true) == false;
   if (!is_first && is_function != is_function_) {
-    return out_of_turn(speaker, speaker.name() + " is a " + (is_function ? "function" : "class") +
-                                    ", and another rank is not");
+    return unexpected(speaker, speaker.name() + " is a " + (is_function ? "function" : "class") +
+                                   ", and another rank is not");
   }
   is_function_ = is_function;
   can_save_ = hello.can_save && (is_first || can_save_);
@@ -64,66 +64,66 @@ Conversation::Heard Conversation::hear(const Greeted& wakeup) {
   return Ready{};
 }
 
-Conversation::Heard Conversation::hear(const Refused& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Refused& wakeup) {
   Member& speaker = member(wakeup.launch);
-  if (is_being_reset() && !speaker.has_answered) return replace(Urge::asked);
+  if (is_being_reset() && !speaker.has_answered) return replace(StopLevel::request);
   if (state_ == State::offered) {
     why_not_stayed_ = wakeup.reason;
     withdraw_offer();
     return {};
   }
-  return out_of_turn(speaker, speaker.name() + " refused a reset that it was not asked for");
+  return unexpected(speaker, speaker.name() + " refused a reset that it was not asked for");
 }
 
 /// One of them does not stay, so none does.
-void Conversation::withdraw_offer() {
+void WorkerGroup::withdraw_offer() {
   state_ = State::leaving;
   for (const Member& each : members_) {
-    if (!each.is_mute) link_.send(each.id, protocol::Stop{});
+    if (!each.is_unmonitored) transport_.send(each.id, protocol::Stop{});
   }
 }
 
 /// Whatever is wrong with processes that have trained another trial is no fault of this one before
 /// its first result.
-Conversation::Heard Conversation::replace(Urge urge) {
+WorkerGroup::WorkerEvent WorkerGroup::replace(StopLevel stop_level) {
   state_ = State::replacing;
-  urge_all(urge);
+  stop_all(stop_level);
   return Replaced{};
 }
 
-Conversation::Heard Conversation::hear(Reported& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(Reported& wakeup) {
   Member& speaker = member(wakeup.launch);
   if (state_ == State::offered) {
     speaker.has_answered = speaker.has_answered || wakeup.stays;
     if (!all_have_answered()) return {};
-    urge_ = Urge::none;
+    stop_level_ = StopLevel::none;
     wait_for(State::idle, never_s);
     return Stayed{};
   }
   if (state_ != State::stepping || speaker.has_answered) {
-    return out_of_turn(speaker,
-                       speaker.name() + " reported a result without having been told to step");
+    return unexpected(speaker,
+                      speaker.name() + " reported a result without having been told to step");
   }
   if (const auto other = other_answer(speaker, wakeup.iteration); !other.empty()) {
-    return out_of_turn(speaker, other);
+    return unexpected(speaker, other);
   }
   // As soon as it is too much: what the others wait for is kept in memory.
   if (speaker.rank && wakeup.metrics) reported_bytes_ += wakeup.metrics->text.size();
   if (reported_bytes_ > most_metric_bytes) {
-    return out_of_turn(speaker, "what its ranks have reported of iteration " +
-                                    std::to_string(asked_) + " up to " + speaker.name() +
-                                    " is more than 16 MiB, and all of it is one result");
+    return unexpected(speaker, "what its ranks have reported of iteration " +
+                                   std::to_string(asked_) + " up to " + speaker.name() +
+                                   " is more than 16 MiB, and all of it is one result");
   }
   speaker.has_answered = true;
   if (wakeup.load_s) speaker.load_s = wakeup.load_s;
   speaker.reported = std::move(wakeup);
-  return all_have_answered() ? end_of_step() : Heard();
+  return all_have_answered() ? end_of_step() : WorkerEvent();
 }
 
 /// What they have reported, as one result: the first one's, with what the others add to it.
-Conversation::Heard Conversation::end_of_step() {
+WorkerGroup::WorkerEvent WorkerGroup::end_of_step() {
   if (const auto disagrees = disagreement()) {
-    return out_of_turn(*disagrees->who, disagrees->sentence);
+    return unexpected(*disagrees->who, disagrees->sentence);
   }
   Member& first = members_.front();
   Reported whole =
@@ -146,7 +146,7 @@ Conversation::Heard Conversation::end_of_step() {
     try {
       whole.metrics = with_workers(*std::move(whole.metrics), others);
     } catch (const std::invalid_argument& error) {
-      return out_of_turn(members_.front(), std::string("its metrics, ") + error.what());
+      return unexpected(members_.front(), std::string("its metrics, ") + error.what());
     }
   }
   start_.reset();
@@ -157,7 +157,7 @@ Conversation::Heard Conversation::end_of_step() {
 }
 
 /// All end with the same iteration, or one would wait for the others for ever.
-std::optional<Conversation::Disagreement> Conversation::disagreement() const {
+std::optional<WorkerGroup::Disagreement> WorkerGroup::disagreement() const {
   const Member* done = nullptr;
   const Member* goes_on = nullptr;
   for (const Member& each : members_) {
@@ -175,26 +175,26 @@ std::optional<Conversation::Disagreement> Conversation::disagreement() const {
                 " goes on: all ranks of a trial end with the same iteration"};
 }
 
-Conversation::Heard Conversation::hear(const SaveAnswered& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const SaveAnswered& wakeup) {
   Member& speaker = member(wakeup.launch);
   if (state_ != State::saving || speaker.has_answered) {
-    return out_of_turn(speaker, speaker.name() + " said saved without having been asked");
+    return unexpected(speaker, speaker.name() + " said saved without having been asked");
   }
   if (const auto other = other_answer(speaker, wakeup.iteration); !other.empty()) {
-    return out_of_turn(speaker, other);
+    return unexpected(speaker, other);
   }
   speaker.has_answered = true;
-  speaker.saved = {speaker.number(), link_.steady() - told_at_, wakeup.bytes, speaker.load_s};
+  speaker.saved = {speaker.number(), transport_.steady() - told_at_, wakeup.bytes, speaker.load_s};
   if (!save_error_ && wakeup.error) {
     save_error_ = (speaker.rank ? speaker.name() + ": " : "") + *wakeup.error;
   }
-  return all_have_answered() ? end_of_save() : Heard();
+  return all_have_answered() ? end_of_save() : WorkerEvent();
 }
 
-Conversation::Heard Conversation::end_of_save() {
+WorkerGroup::WorkerEvent WorkerGroup::end_of_save() {
   Saved saved{std::exchange(save_error_, std::nullopt), {}};
   for (const Member& each : members_) {
-    if (each.rank && !each.is_mute) saved.parts.push_back(each.saved);
+    if (each.rank && !each.is_unmonitored) saved.parts.push_back(each.saved);
   }
   start_.reset();
   specs_.clear();
@@ -202,36 +202,36 @@ Conversation::Heard Conversation::end_of_save() {
   return saved;
 }
 
-Conversation::Heard Conversation::hear(const Faulted& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Faulted& wakeup) {
   Member& speaker = member(wakeup.launch);
-  return out_of_turn(speaker, (speaker.rank ? speaker.name() + ": " : "") + wakeup.reason);
+  return unexpected(speaker, (speaker.rank ? speaker.name() + ": " : "") + wakeup.reason);
 }
 
 /// Of several, the others are on their way out.
-Conversation::Heard Conversation::hear(const RanToEnd& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const RanToEnd& wakeup) {
   const bool is_asked_alone =
-      state_ == State::leaving && urge_ == Urge::asked && members_.size() == 1;
+      state_ == State::leaving && stop_level_ == StopLevel::request && members_.size() == 1;
   if (!is_asked_alone) {
-    link_.send(wakeup.launch, protocol::Stop{});
+    transport_.send(wakeup.launch, protocol::Stop{});
     return {};
   }
-  urge_ = Urge::none;
+  stop_level_ = StopLevel::none;
   wait_for(State::ready, never_s);
   return AtEnd{};
 }
 
 /// Mostly the process is about to exit, and its exit says more.
-Conversation::Heard Conversation::hear(const Disconnected& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Disconnected& wakeup) {
   Member& speaker = member(wakeup.launch);
   speaker.is_disconnected = true;
-  if (is_spoken_to() && !culprit_) culprit_ = speaker.id;
-  if (!speaker.is_mute && (is_spoken_to() || state_ == State::idle)) {
-    set_deadline(std::min(deadline_, link_.steady() + patience_.leave_s));
+  if (is_spoken_to() && !first_failed_rank_) first_failed_rank_ = speaker.id;
+  if (!speaker.is_unmonitored && (is_spoken_to() || state_ == State::idle)) {
+    set_deadline(std::min(deadline_, transport_.steady() + timeouts_.leave_s));
   }
   return {};
 }
 
-Conversation::Heard Conversation::hear(const Exited& wakeup) {
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Exited& wakeup) {
   if (!wakeup.obstacle.empty()) obstacle_ = wakeup.obstacle;
   return remove(wakeup.launch, {.how = Gone::How::exited,
                                 .exit_code = wakeup.exit_code,
@@ -239,21 +239,21 @@ Conversation::Heard Conversation::hear(const Exited& wakeup) {
                                 .memory_kills = wakeup.memory_kills});
 }
 
-Conversation::Heard Conversation::be_late() {
+WorkerGroup::WorkerEvent WorkerGroup::on_timeout() {
   set_deadline(never_s);
   switch (state_) {
     case State::none:
     case State::lost:
       return {};
     case State::idle:
-      leave(Urge::terminated);
+      leave(StopLevel::sigterm);
       return {};
     case State::offered:
     case State::leaving:
     case State::replacing:
       if (state_ == State::offered) state_ = State::leaving;
-      if (urge_ != Urge::killed) {
-        urge_all(urge_ == Urge::asked ? Urge::terminated : Urge::killed);
+      if (stop_level_ != StopLevel::sigkill) {
+        stop_all(stop_level_ == StopLevel::request ? StopLevel::sigterm : StopLevel::sigkill);
         return {};
       }
       state_ = State::lost;
@@ -264,33 +264,33 @@ Conversation::Heard Conversation::be_late() {
     default:
       break;
   }
-  if (is_being_reset()) return replace(Urge::terminated);
+  if (is_being_reset()) return replace(StopLevel::sigterm);
   for (const Member& each : members_) {
-    if (!each.is_disconnected || each.is_mute) continue;
-    blame(each);
+    if (!each.is_disconnected || each.is_unmonitored) continue;
+    attribute_failure(each);
     return Overdue{each.name() + " closed its connection and lived on"};
   }
   if (state_ == State::launching && !all_run()) {
-    set_deadline(link_.steady() + patience_.launch_s);
+    set_deadline(transport_.steady() + timeouts_.launch_s);
     return {};
   }
   for (const Member& each : members_) {
     if (each.has_answered) continue;
-    blame(each);
+    attribute_failure(each);
     break;
   }
   const std::string late = this->late();
   const std::string who = late.empty() ? "it" : late;
   if (state_ == State::launching) {
-    return Overdue{who + " did not say hello within " + show(patience_.launch_s) +
+    return Overdue{who + " did not say hello within " + show(timeouts_.launch_s) +
                    " (launch_timeout_s): does it speak the protocol of docs/protocol.md? If not, "
                    "put \"plain\": {} beside its command (docs/plain.md)"};
   }
-  return Overdue{who + " said nothing for " + show(patience_.answer_s.value_or(patience_.leave_s)) +
+  return Overdue{who + " said nothing for " + show(timeouts_.answer_s.value_or(timeouts_.leave_s)) +
                  " (trial_timeout_s)"};
 }
 
-void Conversation::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
+void WorkerGroup::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
   ensure(!specs.empty(), "an attempt has a process");
   specs_ = std::move(specs);
   start_ = std::move(start);
@@ -317,7 +317,7 @@ void Conversation::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
   }
 }
 
-void Conversation::say_start(bool reset) {
+void WorkerGroup::say_start(bool reset) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Member& each = members_[i];
     // The last one that is not to be said again takes it along.
@@ -332,18 +332,18 @@ void Conversation::say_start(bool reset) {
       start.stdout_log = each.stdout_log.string();
       start.stderr_log = each.stderr_log.string();
     }
-    link_.send(each.id, std::move(start));
+    transport_.send(each.id, std::move(start));
   }
 }
 
-void Conversation::launch() {
-  urge_ = Urge::none;
+void WorkerGroup::launch() {
+  stop_level_ = StopLevel::none;
   has_greeting_ = false;
   is_done_ = false;
   is_blamed_ = false;
   is_explained_ = false;
   was_told_ = false;
-  culprit_.reset();
+  first_failed_rank_.reset();
   fault_.reset();
   obstacle_.clear();
   first_end_.reset();
@@ -354,105 +354,105 @@ void Conversation::launch() {
     if (spec.rank && !members_.empty()) spec.rank->first = members_.front().id;
     Member& added = members_.emplace_back();
     added.rank = spec.rank;
-    added.is_mute = spec.plain && spec.plain->is_mute;
-    added.hears_stop = !added.is_mute || spec.plain->stop_signal;
+    added.is_unmonitored = spec.plain && spec.plain->is_unmonitored;
+    added.hears_stop = !added.is_unmonitored || spec.plain->stop_signal;
     added.stdout_log = spec.stdout_path;
     added.stderr_log = spec.stderr_path;
-    added.id = link_.launch(*this, std::move(spec));
+    added.id = transport_.launch(*this, std::move(spec));
   }
   specs_.clear();
-  wait_for(State::launching, patience_.launch_s);
+  wait_for(State::launching, timeouts_.launch_s);
 }
 
-void Conversation::step(std::int64_t iteration) {
+void WorkerGroup::step(std::int64_t iteration) {
   ask(State::stepping, iteration, protocol::Step{iteration});
 }
 
-void Conversation::save(const std::filesystem::path& directory, std::int64_t iteration) {
+void WorkerGroup::save(const std::filesystem::path& directory, std::int64_t iteration) {
   ask(State::saving, iteration, protocol::Save{directory.string(), iteration});
 }
 
-void Conversation::ask(State state, std::int64_t iteration, const protocol::Command& command) {
+void WorkerGroup::ask(State state, std::int64_t iteration, const protocol::Command& command) {
   // One of several has gone, the others are on their way, and Gone is yet to come.
   if (state_ == State::leaving) return;
   ensure(state_ == State::ready, "who is asked for something has answered");
   for (const Member& each : members_) {
-    if (!each.is_mute) link_.send(each.id, command);
+    if (!each.is_unmonitored) transport_.send(each.id, command);
   }
   asked_ = iteration;
-  told_at_ = link_.steady();
-  wait_for(state, patience_.answer_s.value_or(never_s));
+  told_at_ = transport_.steady();
+  wait_for(state, timeouts_.answer_s.value_or(never_s));
 }
 
-void Conversation::park() {
+void WorkerGroup::keep_idle() {
   ensure(state_ == State::ready, "who is kept has answered");
   start_.reset();
   specs_.clear();
   wait_for(State::idle, never_s);
 }
 
-void Conversation::offer(protocol::Stay stay) {
+void WorkerGroup::offer(protocol::Stay stay) {
   ensure(state_ == State::ready, "who may stay has answered");
   start_.reset();
   specs_.clear();
-  wait_for(State::offered, patience_.leave_s);
-  urge_ = Urge::asked;
+  wait_for(State::offered, timeouts_.leave_s);
+  stop_level_ = StopLevel::request;
   for (const Member& each : members_) {
-    if (!each.is_mute) link_.send(each.id, protocol::Stop{stay});
+    if (!each.is_unmonitored) transport_.send(each.id, protocol::Stop{stay});
   }
 }
 
-void Conversation::go_on() {
+void WorkerGroup::resume() {
   ensure(state_ == State::idle, "who goes on has waited");
   wait_for(State::ready, never_s);
 }
 
-void Conversation::leave(Urge urge) {
+void WorkerGroup::leave(StopLevel stop_level) {
   // What it was to become is not to be any more.
   if (state_ == State::replacing) state_ = State::leaving;
   specs_.clear();
   start_.reset();
-  if (state_ == State::offered && urge == Urge::asked) return withdraw_offer();
-  if (members_.empty() || state_ == State::lost || urge <= urge_) return;
+  if (state_ == State::offered && stop_level == StopLevel::request) return withdraw_offer();
+  if (members_.empty() || state_ == State::lost || stop_level <= stop_level_) return;
   state_ = State::leaving;
-  urge_all(urge);
+  stop_all(stop_level);
 }
 
 /// Who listens while it trains is told before it is signalled, except in a hurry.
-void Conversation::urge_all(Urge urge) {
-  const bool is_told = urge_ == Urge::none && urge != Urge::killed;
-  urge_ = urge;
+void WorkerGroup::stop_all(StopLevel stop_level) {
+  const bool is_told = stop_level_ == StopLevel::none && stop_level != StopLevel::sigkill;
+  stop_level_ = stop_level;
   for (const Member& each : members_) {
-    if (is_told && each.hears_stop && !(each.is_mute && is_done_)) {
-      link_.send(each.id, protocol::Stop{});
+    if (is_told && each.hears_stop && !(each.is_unmonitored && is_done_)) {
+      transport_.send(each.id, protocol::Stop{});
     }
-    if (urge == Urge::terminated) link_.signal(each.id, SIGTERM);
-    if (urge == Urge::killed) link_.signal(each.id, SIGKILL);
+    if (stop_level == StopLevel::sigterm) transport_.signal(each.id, SIGTERM);
+    if (stop_level == StopLevel::sigkill) transport_.signal(each.id, SIGKILL);
   }
-  const Seconds patience = urge == Urge::killed ? patience_.kill_s : patience_.leave_s;
-  set_deadline(link_.steady() + patience);
+  const Seconds timeouts = stop_level == StopLevel::sigkill ? timeouts_.kill_s : timeouts_.leave_s;
+  set_deadline(transport_.steady() + timeouts);
 }
 
-void Conversation::hurry(Seconds seconds) {
-  set_deadline(std::min(deadline_, link_.steady() + seconds));
+void WorkerGroup::shorten_deadline(Seconds seconds) {
+  set_deadline(std::min(deadline_, transport_.steady() + seconds));
 }
 
-void Conversation::forgive(Seconds seconds) {
+void WorkerGroup::extend_deadlines(Seconds seconds) {
   if (deadline_ != never_s) set_deadline(deadline_ + seconds);
 }
 
-Conversation::Started Conversation::first() const {
+WorkerGroup::Started WorkerGroup::first() const {
   if (members_.empty()) return {};
   return {members_.front().pid, members_.front().start_ticks};
 }
 
-std::vector<std::int64_t> Conversation::process_groups() const {
+std::vector<std::int64_t> WorkerGroup::process_groups() const {
   std::vector<std::int64_t> groups;
   for (const Member& each : members_) groups.push_back(each.pid);
   return groups;
 }
 
-std::vector<Conversation::Late> Conversation::all_late() const {
+std::vector<WorkerGroup::Late> WorkerGroup::all_late() const {
   std::vector<Late> late;
   for (const Member& each : members_) {
     if (each.has_answered || !each.runs) continue;
@@ -463,7 +463,7 @@ std::vector<Conversation::Late> Conversation::all_late() const {
   return late;
 }
 
-std::string Conversation::late() const {
+std::string WorkerGroup::late() const {
   constexpr std::size_t most_named = 4;
   std::vector<int> ranks;
   for (const Member& each : members_) {
@@ -480,9 +480,9 @@ std::string Conversation::late() const {
   return text;
 }
 
-std::string Conversation::Member::name() const { return rank ? name_of(rank->rank) : "it"; }
+std::string WorkerGroup::Member::name() const { return rank ? name_of(rank->rank) : "it"; }
 
-Conversation::Member& Conversation::member(LaunchId id) {
+WorkerGroup::Member& WorkerGroup::member(LaunchId id) {
   const auto found = std::find_if(members_.begin(), members_.end(),
                                   [id](const Member& each) { return each.id == id; });
   ensure(found != members_.end(), "a process speaks in its own conversation");
@@ -490,13 +490,13 @@ Conversation::Member& Conversation::member(LaunchId id) {
 }
 
 /// Something is asked of its processes, or may be.
-bool Conversation::is_spoken_to() const {
+bool WorkerGroup::is_spoken_to() const {
   return state_ == State::launching || state_ == State::ready || state_ == State::stepping ||
          state_ == State::saving;
 }
 
 /// What is wrong with an answer that names `iteration`; empty if nothing is.
-std::string Conversation::other_answer(Member& speaker, std::optional<std::int64_t> iteration) {
+std::string WorkerGroup::other_answer(Member& speaker, std::optional<std::int64_t> iteration) {
   const bool echoes = std::exchange(speaker.echoes, iteration.has_value());
   if (!iteration && echoes) {
     return (speaker.rank ? speaker.name() + ": " : std::string()) +
@@ -507,109 +507,113 @@ std::string Conversation::other_answer(Member& speaker, std::optional<std::int64
          ", and was asked for iteration " + std::to_string(asked_) + ": does it answer twice?";
 }
 
-Conversation::Heard Conversation::out_of_turn(const Member& speaker, const std::string& sentence) {
-  if (is_being_reset()) return replace(Urge::terminated);
-  if (state_ == State::idle) leave(Urge::terminated);
+WorkerGroup::WorkerEvent WorkerGroup::unexpected(const Member& speaker,
+                                                 const std::string& sentence) {
+  if (is_being_reset()) return replace(StopLevel::sigterm);
+  if (state_ == State::idle) leave(StopLevel::sigterm);
   if (!is_spoken_to()) return {};
-  if (culprit_ && *culprit_ != speaker.id) {
+  if (first_failed_rank_ && *first_failed_rank_ != speaker.id) {
     // What befalls the others when one is gone is no reason: its end is, if that was none in order.
     if (!fault_) fault_ = sentence;
-    blame(speaker);
-    leave(Urge::terminated);
+    attribute_failure(speaker);
+    leave(StopLevel::sigterm);
     return {};
   }
-  blame(speaker);
+  attribute_failure(speaker);
   return Failed{sentence};
 }
 
-void Conversation::blame(const Member& member) {
+void WorkerGroup::attribute_failure(const Member& member) {
   is_blamed_ = true;
   log_ = member.stderr_log;
   log_begin_ = member.log_begin;
 }
 
-bool Conversation::all_have_answered() const {
+bool WorkerGroup::all_have_answered() const {
   return std::all_of(members_.begin(), members_.end(),
                      [](const Member& each) { return each.has_answered; });
 }
 
-bool Conversation::all_run() const {
+bool WorkerGroup::all_run() const {
   return std::all_of(members_.begin(), members_.end(),
                      [](const Member& each) { return each.runs; });
 }
 
 /// One that is spoken to hears nothing any more.
-bool Conversation::is_hung_up() const {
-  return std::any_of(members_.begin(), members_.end(),
-                     [](const Member& each) { return each.is_disconnected && !each.is_mute; });
+bool WorkerGroup::is_hung_up() const {
+  return std::any_of(members_.begin(), members_.end(), [](const Member& each) {
+    return each.is_disconnected && !each.is_unmonitored;
+  });
 }
 
-void Conversation::wait_for(State state, Seconds seconds) {
+void WorkerGroup::wait_for(State state, Seconds seconds) {
   state_ = state;
   reported_bytes_ = 0;
-  for (Member& each : members_) each.has_answered = each.is_mute && state != State::launching;
-  const Seconds limit = is_hung_up() ? std::min(seconds, patience_.leave_s) : seconds;
-  set_deadline(link_.steady() + limit);
+  for (Member& each : members_)
+    each.has_answered = each.is_unmonitored && state != State::launching;
+  const Seconds limit = is_hung_up() ? std::min(seconds, timeouts_.leave_s) : seconds;
+  set_deadline(transport_.steady() + limit);
 }
 
-void Conversation::set_deadline(Seconds deadline) {
+void WorkerGroup::set_deadline(Seconds deadline) {
   if (deadline == deadline_) return;
   const Seconds before = std::exchange(deadline_, deadline);
-  link_.remind(*this, before);
+  transport_.remind(*this, before);
 }
 
 /// One has left in good order, and the others go on: they have not come so far yet.
-Conversation::Heard Conversation::go_on_without(const Member& left) {
-  if (!left.is_mute) ended_.push_back(left);
+WorkerGroup::WorkerEvent WorkerGroup::continue_without(const Member& left) {
+  if (!left.is_unmonitored) ended_.push_back(left);
   const bool waits = state_ == State::stepping || state_ == State::saving;
-  set_deadline(waits ? told_at_ + patience_.answer_s.value_or(never_s) : never_s);
+  set_deadline(waits ? told_at_ + timeouts_.answer_s.value_or(never_s) : never_s);
   if (state_ == State::stepping && all_have_answered()) return end_of_step();
   if (state_ != State::saving) return {};
   if (!left.has_answered && !save_error_) save_error_ = left.name() + " left before it had saved";
-  return all_have_answered() ? end_of_save() : Heard();
+  return all_have_answered() ? end_of_save() : WorkerEvent();
 }
 
 /// One is gone: mostly the others have nothing to do alone.
-Conversation::Heard Conversation::remove(LaunchId id, Gone gone) {
+WorkerGroup::WorkerEvent WorkerGroup::remove(LaunchId id, Gone gone) {
   const auto place = members_.begin() + (&member(id) - members_.data());
   const Member left = std::move(*place);
   members_.erase(place);
-  link_.forget(id);
+  transport_.forget(id);
   gone.was_told = was_told_;
   gone.who = left.name();
   const bool is_clean = gone.how == Gone::How::exited && gone.exit_code == 0 && gone.signal == 0;
   const bool was_being_reset = is_being_reset();
   const bool is_at_work = is_spoken_to() && state_ != State::launching && !was_being_reset;
-  if (is_clean && culprit_ == id) culprit_.reset();
-  if (is_clean && is_at_work && !members_.empty()) return go_on_without(left);
+  if (is_clean && first_failed_rank_ == id) first_failed_rank_.reset();
+  if (is_clean && is_at_work && !members_.empty()) return continue_without(left);
 
-  const bool is_our_doing =
-      gone.how == Gone::How::exited && ((gone.signal == SIGTERM && urge_ >= Urge::terminated) ||
-                                        (gone.signal == SIGKILL && urge_ == Urge::killed));
+  const bool is_our_doing = gone.how == Gone::How::exited &&
+                            ((gone.signal == SIGTERM && stop_level_ >= StopLevel::sigterm) ||
+                             (gone.signal == SIGKILL && stop_level_ == StopLevel::sigkill));
   const bool explains = !is_clean && !is_our_doing;
-  if (explains && !culprit_ && is_spoken_to()) culprit_ = id;
-  const bool is_culprit = culprit_ == id && explains;
+  if (explains && !first_failed_rank_ && is_spoken_to()) first_failed_rank_ = id;
+  const bool is_culprit = first_failed_rank_ == id && explains;
   if (!first_end_ || is_culprit) {
     first_end_ = std::move(gone);
-    if (is_culprit || !is_blamed_) blame(left);
+    if (is_culprit || !is_blamed_) attribute_failure(left);
   }
   is_explained_ = is_explained_ || is_culprit;
 
   if (was_being_reset) state_ = State::replacing;
   if (state_ == State::offered) withdraw_offer();
   if (!members_.empty()) {
-    const bool is_in_order = state_ == State::leaving && urge_ == Urge::asked;
-    const bool were_to_follow = left.number() == 0 && !is_done_ && members_.front().is_mute;
-    if (state_ != State::lost && urge_ < Urge::terminated && (!is_in_order || were_to_follow)) {
+    const bool is_in_order = state_ == State::leaving && stop_level_ == StopLevel::request;
+    const bool were_to_follow = left.number() == 0 && !is_done_ && members_.front().is_unmonitored;
+    if (state_ != State::lost && stop_level_ < StopLevel::sigterm &&
+        (!is_in_order || were_to_follow)) {
       if (state_ != State::replacing) state_ = State::leaving;
-      urge_all(Urge::terminated);
+      stop_all(StopLevel::sigterm);
     }
     return {};
   }
   set_deadline(never_s);
   if (state_ == State::replacing) {
     launch();
-    return was_being_reset ? Heard(Replaced{}) : Heard();
+    return was_being_reset ? WorkerEvent(Replaced{}) : WorkerEvent();
   }
   state_ = State::none;
   if (fault_ && !is_explained_) {
@@ -619,27 +623,27 @@ Conversation::Heard Conversation::remove(LaunchId id, Gone gone) {
   return *first_end_;
 }
 
-const char* to_string(Conversation::State state) {
+const char* to_string(WorkerGroup::State state) {
   switch (state) {
-    case Conversation::State::none:
+    case WorkerGroup::State::none:
       return "none";
-    case Conversation::State::launching:
+    case WorkerGroup::State::launching:
       return "launching";
-    case Conversation::State::replacing:
+    case WorkerGroup::State::replacing:
       return "replacing";
-    case Conversation::State::ready:
+    case WorkerGroup::State::ready:
       return "ready";
-    case Conversation::State::stepping:
+    case WorkerGroup::State::stepping:
       return "stepping";
-    case Conversation::State::saving:
+    case WorkerGroup::State::saving:
       return "saving";
-    case Conversation::State::offered:
+    case WorkerGroup::State::offered:
       return "offered";
-    case Conversation::State::idle:
+    case WorkerGroup::State::idle:
       return "idle";
-    case Conversation::State::leaving:
+    case WorkerGroup::State::leaving:
       return "leaving";
-    case Conversation::State::lost:
+    case WorkerGroup::State::lost:
       return "lost";
   }
   return "";

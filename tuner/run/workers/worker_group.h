@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "tuner/checkpoints/checkpoint_keeper.h"
+#include "tuner/checkpoints/checkpoint_storage.h"
 #include "tuner/execution/executor.h"
 #include "tuner/model/resources.h"
 #include "tuner/model/trial.h"
@@ -21,7 +21,7 @@
 namespace tune {
 
 /// How long its processes may take.
-struct Patience {
+struct Timeouts {
   Seconds launch_s = 60;                 ///< until they say hello
   std::optional<Seconds> answer_s = {};  ///< to a step or a save; nothing: for ever
   /// From being asked to leave to SIGTERM, from that to SIGKILL, and with the connection closed.
@@ -30,7 +30,7 @@ struct Patience {
   Seconds kill_s = 60;
 };
 
-class Conversation {
+class WorkerGroup {
  public:
   enum class State {
     none,       ///< no process: not launched yet, or all gone
@@ -45,20 +45,20 @@ class Conversation {
     lost,       ///< killed, and not gone: nothing more can be done
   };
   /// How far they have been urged to leave.
-  enum class Urge { none, asked, terminated, killed };
+  enum class StopLevel { none, request, sigterm, sigkill };
 
   /// What it does to the world. What is called comes to pass later, in the order of the calls.
-  class Link {
+  class Transport {
    public:
-    virtual ~Link() = default;
-    /// A launch of one process of `conversation`; the id is new.
-    virtual LaunchId launch(Conversation& conversation, LaunchSpec spec) = 0;
+    virtual ~Transport() = default;
+    /// A launch of one process of `worker_group`; the id is new.
+    virtual LaunchId launch(WorkerGroup& worker_group, LaunchSpec spec) = 0;
     virtual void send(LaunchId launch, protocol::Command command) = 0;
     virtual void signal(LaunchId launch, int signal) = 0;
     /// The process is gone.
     virtual void forget(LaunchId launch) = 0;
     /// Its deadline is another.
-    virtual void remind(Conversation& conversation, Seconds before) = 0;
+    virtual void remind(WorkerGroup& worker_group, Seconds before) = 0;
     virtual Seconds steady() const = 0;
   };
 
@@ -107,29 +107,29 @@ class Conversation {
   /// Asked to leave, it had run to its end before, with success: state ready, for what it has
   /// reported and nobody has heard.
   struct AtEnd {};
-  using Heard = std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed,
-                             Overdue, Gone, Stayed, AtEnd>;
+  using WorkerEvent = std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed,
+                                   Overdue, Gone, Stayed, AtEnd>;
 
-  /// `link` outlives it.
-  Conversation(Link& link, Patience patience, Allocation allocation)
-      : link_(link), patience_(patience), allocation_(std::move(allocation)) {}
-  Conversation(const Conversation&) = delete;
-  Conversation& operator=(const Conversation&) = delete;
+  /// `transport` outlives it.
+  WorkerGroup(Transport& transport, Timeouts timeouts, Allocation allocation)
+      : transport_(transport), timeouts_(timeouts), allocation_(std::move(allocation)) {}
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
 
   // What a process did. A message that must not come now is Failed; of processes that are idle it
   // makes them leave, of those that leave it is ignored.
-  Heard hear(const Launched& wakeup);
-  Heard hear(const LaunchFailed& wakeup);
-  Heard hear(const Greeted& wakeup);
-  Heard hear(const Refused& wakeup);
-  Heard hear(Reported& wakeup);
-  Heard hear(const SaveAnswered& wakeup);
-  Heard hear(const Faulted& wakeup);
-  Heard hear(const RanToEnd& wakeup);
-  Heard hear(const Disconnected& wakeup);
-  Heard hear(const Exited& wakeup);
+  WorkerEvent on_wakeup(const Launched& wakeup);
+  WorkerEvent on_wakeup(const LaunchFailed& wakeup);
+  WorkerEvent on_wakeup(const Greeted& wakeup);
+  WorkerEvent on_wakeup(const Refused& wakeup);
+  WorkerEvent on_wakeup(Reported& wakeup);
+  WorkerEvent on_wakeup(const SaveAnswered& wakeup);
+  WorkerEvent on_wakeup(const Faulted& wakeup);
+  WorkerEvent on_wakeup(const RanToEnd& wakeup);
+  WorkerEvent on_wakeup(const Disconnected& wakeup);
+  WorkerEvent on_wakeup(const Exited& wakeup);
   /// Its deadline is over.
-  Heard be_late();
+  WorkerEvent on_timeout();
 
   /// Launches the processes, one for each of `specs`, or resets those that are idle, which are
   /// ready then: each gets `start`. State none, idle, or leaving of processes that were idle: then
@@ -139,23 +139,23 @@ class Conversation {
   void step(std::int64_t iteration);
   void save(const std::filesystem::path& directory, std::int64_t iteration);
   /// Keeps the processes for another attempt. State ready.
-  void park();
+  void keep_idle();
   /// Tells them to stop, or to stay for another attempt: then Stayed follows. State ready.
   void offer(protocol::Stay stay);
   /// They go on for another attempt of their own trial, as if nothing had been. State idle.
-  void go_on();
+  void resume();
   /// What they hold is given to others while they wait; `hold` takes it up again. State idle.
-  Allocation let_go_of() { return std::exchange(allocation_, {}); }
+  Allocation release_allocation() { return std::exchange(allocation_, {}); }
   void hold(Allocation allocation) { allocation_ = std::move(allocation); }
   /// Urges them to leave, at least so much. No attempt that they were to begin follows.
-  void leave(Urge urge);
+  void leave(StopLevel stop_level);
   /// The deadline is at most `seconds` from now.
-  void hurry(Seconds seconds);
+  void shorten_deadline(Seconds seconds);
   /// Time in which the driver did not run is nobody's silence.
-  void forgive(Seconds seconds);
+  void extend_deadlines(Seconds seconds);
 
   State state() const { return state_; }
-  Urge urge() const { return urge_; }
+  StopLevel stop_level() const { return stop_level_; }
   bool has_processes() const { return !members_.empty(); }
   bool is_function() const { return is_function_; }
   /// After some results at least.
@@ -186,15 +186,15 @@ class Conversation {
   /// Who of several has not answered what all were asked; empty if nobody or all of one.
   std::string late() const;
 
-  /// For whom they work; whoever steers the conversation sets it.
+  /// For whom they work; whoever steers the worker group sets it.
   std::optional<TrialId> trial;
 
  private:
   struct Member {
     LaunchId id{};
-    std::optional<Rank> rank;  ///< none: it is the only one
-    bool is_mute = false;      ///< a program that is not listened to: it has always answered
-    bool hears_stop = true;    ///< else it leaves after the first one, or is signalled
+    std::optional<Rank> rank;     ///< none: it is the only one
+    bool is_unmonitored = false;  ///< a program that is not listened to: it has always answered
+    bool hears_stop = true;       ///< else it leaves after the first one, or is signalled
     std::filesystem::path stdout_log, stderr_log;
     std::int64_t pid = 0;
     std::uint64_t start_ticks = 0;
@@ -213,22 +213,22 @@ class Conversation {
 
   Member& member(LaunchId id);
   bool is_spoken_to() const;
-  Heard out_of_turn(const Member& speaker, const std::string& sentence);
-  Heard end_of_step();
-  Heard end_of_save();
-  Heard go_on_without(const Member& left);
+  WorkerEvent unexpected(const Member& speaker, const std::string& sentence);
+  WorkerEvent end_of_step();
+  WorkerEvent end_of_save();
+  WorkerEvent continue_without(const Member& left);
   struct Disagreement {
     const Member* who = nullptr;
     std::string sentence;
   };
   std::optional<Disagreement> disagreement() const;
-  void blame(const Member& member);
+  void attribute_failure(const Member& member);
   /// Told to become another trial's, and has not answered what was asked of it as that.
   bool is_being_reset() const {
     return (state_ == State::ready || state_ == State::stepping || state_ == State::saving) &&
            start_.has_value();
   }
-  Heard replace(Urge urge);
+  WorkerEvent replace(StopLevel stop_level);
   void withdraw_offer();
   std::string other_answer(Member& speaker, std::optional<std::int64_t> iteration);
   bool all_have_answered() const;
@@ -239,14 +239,14 @@ class Conversation {
   void set_deadline(Seconds deadline);
   void say_start(bool reset);
   void launch();
-  void urge_all(Urge urge);
-  Heard remove(LaunchId id, Gone gone);
+  void stop_all(StopLevel stop_level);
+  WorkerEvent remove(LaunchId id, Gone gone);
 
-  Link& link_;
-  const Patience patience_;
+  Transport& transport_;
+  const Timeouts timeouts_;
   Allocation allocation_;
   State state_ = State::none;
-  Urge urge_ = Urge::none;
+  StopLevel stop_level_ = StopLevel::none;
   std::vector<Member> members_;
   std::vector<LaunchSpec> specs_;          ///< until they are launched, or reset for good
   std::optional<protocol::Start> start_;   ///< until it is said, and not refused
@@ -256,7 +256,7 @@ class Conversation {
   std::vector<Member> ended_;              ///< that have left by themselves, with code 0
   /// The first that was gone, or closed its connection, without having been asked to: it is to
   /// blame for what the others say from then on, which is kept in case that its end was in order.
-  std::optional<LaunchId> culprit_;
+  std::optional<LaunchId> first_failed_rank_;
   std::optional<std::string> fault_;
   std::string obstacle_;           ///< see Gone
   std::optional<Gone> first_end_;  ///< of the culprit, if there is one
@@ -277,6 +277,6 @@ class Conversation {
   std::uint64_t log_begin_ = 0;
 };
 
-const char* to_string(Conversation::State state);
+const char* to_string(WorkerGroup::State state);
 
 }  // namespace tune

@@ -8,44 +8,44 @@
 
 namespace tune {
 
-Conversation& Conversations::open(Allocation allocation) {
-  all_.emplace_back(static_cast<Link&>(*this), patience_, std::move(allocation));
+WorkerGroup& WorkerGroups::open(Allocation allocation) {
+  all_.emplace_back(static_cast<Transport&>(*this), timeouts_, std::move(allocation));
   places_.emplace(&all_.back(), std::prev(all_.end()));
   return all_.back();
 }
 
-void Conversations::close(Conversation& conversation) {
-  ensure(!conversation.has_processes(), "a conversation ends with its processes");
-  deadlines_.erase({conversation.deadline(), &conversation});
-  const auto place = places_.find(&conversation);
+void WorkerGroups::close(WorkerGroup& worker_group) {
+  ensure(!worker_group.has_processes(), "a conversation ends with its processes");
+  deadlines_.erase({worker_group.deadline(), &worker_group});
+  const auto place = places_.find(&worker_group);
   all_.erase(place->second);
   places_.erase(place);
 }
 
-Conversation* Conversations::of(LaunchId launch) {
+WorkerGroup* WorkerGroups::of(LaunchId launch) {
   const auto found = processes_.find(launch);
-  return found == processes_.end() ? nullptr : found->second.conversation;
+  return found == processes_.end() ? nullptr : found->second.worker_group;
 }
 
-bool Conversations::any_lives() const {
-  return std::any_of(all_.begin(), all_.end(), [](const Conversation& each) {
-    return each.has_processes() && each.state() != Conversation::State::lost;
+bool WorkerGroups::any_lives() const {
+  return std::any_of(all_.begin(), all_.end(), [](const WorkerGroup& each) {
+    return each.has_processes() && each.state() != WorkerGroup::State::lost;
   });
 }
 
-Seconds Conversations::deadline() const {
+Seconds WorkerGroups::deadline() const {
   return deadlines_.empty() ? never_s : deadlines_.begin()->first;
 }
 
-Conversation* Conversations::late() const {
+WorkerGroup* WorkerGroups::late() const {
   return deadline() <= clock_.steady() ? deadlines_.begin()->second : nullptr;
 }
 
-void Conversations::forgive(Seconds seconds) {
-  for (Conversation& each : all_) each.forgive(seconds);
+void WorkerGroups::extend_deadlines(Seconds seconds) {
+  for (WorkerGroup& each : all_) each.extend_deadlines(seconds);
 }
 
-void Conversations::abandon(Seconds patience_s) {
+void WorkerGroups::abandon(Seconds patience_s) {
   std::erase_if(processes_, [](const auto& entry) { return !entry.second.is_launched; });
   for (const auto& [id, process] : processes_) executor_.signal(id, SIGTERM);
   const Seconds deadline = clock_.steady() + patience_s;
@@ -67,9 +67,9 @@ void Conversations::abandon(Seconds patience_s) {
   for (const auto& [id, process] : processes_) executor_.signal(id, SIGKILL);
 }
 
-LaunchId Conversations::launch(Conversation& conversation, LaunchSpec spec) {
+LaunchId WorkerGroups::launch(WorkerGroup& worker_group, LaunchSpec spec) {
   const LaunchId id{++last_launch_};
-  processes_.emplace(id, Process{&conversation});
+  processes_.emplace(id, Process{&worker_group});
   after_write_.add([this, id, spec = std::move(spec)]() mutable {
     processes_.at(id).is_launched = true;
     executor_.launch(id, std::move(spec));
@@ -77,7 +77,7 @@ LaunchId Conversations::launch(Conversation& conversation, LaunchSpec spec) {
   return id;
 }
 
-void Conversations::send(LaunchId launch, protocol::Command command) {
+void WorkerGroups::send(LaunchId launch, protocol::Command command) {
   // What comes with each result is kept small.
   if (const auto* const step = std::get_if<protocol::Step>(&command)) {
     after_write_.add([this, launch, step = *step] { executor_.send(launch, step); });
@@ -87,14 +87,14 @@ void Conversations::send(LaunchId launch, protocol::Command command) {
       [this, launch, command = std::move(command)] { executor_.send(launch, command); });
 }
 
-void Conversations::signal(LaunchId launch, int signal) {
+void WorkerGroups::signal(LaunchId launch, int signal) {
   after_write_.add([this, launch, signal] { executor_.signal(launch, signal); });
 }
 
-void Conversations::remind(Conversation& conversation, Seconds before) {
-  deadlines_.erase({before, &conversation});
-  if (conversation.deadline() != never_s) {
-    deadlines_.insert({conversation.deadline(), &conversation});
+void WorkerGroups::remind(WorkerGroup& worker_group, Seconds before) {
+  deadlines_.erase({before, &worker_group});
+  if (worker_group.deadline() != never_s) {
+    deadlines_.insert({worker_group.deadline(), &worker_group});
   }
 }
 

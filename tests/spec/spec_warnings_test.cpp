@@ -1,33 +1,34 @@
 // What is said of specs that are right but hardly meant.
+#include "tuner/spec/spec_warnings.h"
+
 #include <cstdint>
 #include <limits>
 
 #include "tests/spec/spec_support.h"
 #include "tests/support/catch.h"
-#include "tuner/spec/spec_warnings.h"
 
 using namespace tune;
 using namespace tune::test;
 
 namespace {
 
-std::vector<Problem> doubts(const Json& fields) {
+std::vector<Problem> warnings(const Json& fields) {
   std::vector<Problem> problems;
   const ExperimentSpec spec = parse_spec(with(fields), "/specs", small_catalogue(), problems);
   REQUIRE(problems.empty());
-  return doubts_about(spec);
+  return warnings_about(spec);
 }
 
 /// The pointers, in a line.
 std::string places(const Json& fields) {
   std::string all;
-  for (const auto& doubt : doubts(fields)) all += doubt.pointer + " ";
+  for (const auto& doubt : warnings(fields)) all += doubt.pointer + " ";
   return all;
 }
 
 /// What is to be written instead of the hyperparameter `x`; empty if there is no doubt.
 std::string meant(const Json& x) {
-  const auto said = doubts({{"param_space", {{"x", x}, {"y", {{"uniform", {0, 1}}}}}}});
+  const auto said = warnings({{"param_space", {{"x", x}, {"y", {{"uniform", {0, 1}}}}}}});
   if (said.empty()) return "";
   CHECK(said[0].pointer == "/param_space/x");
   const std::string& sentence = said[0].sentence;
@@ -37,9 +38,9 @@ std::string meant(const Json& x) {
 }  // namespace
 
 TEST_CASE("Equal values of a grid, and numbers that only a program tells apart, are said",
-          "[spec][doubts]") {
+          "[spec][warnings]") {
   const auto sentence = [](const Json& domain) {
-    const auto said = doubts({{"param_space", {{"a", domain}}}});
+    const auto said = warnings({{"param_space", {{"a", domain}}}});
     return said.empty() ? "" : said[0].pointer + ": " + said[0].sentence;
   };
   CHECK(sentence({{"grid_search", {0.1, 0.10, 1e-1, 2}}}) ==
@@ -56,7 +57,7 @@ TEST_CASE("Equal values of a grid, and numbers that only a program tells apart, 
   CHECK(sentence({{"grid_search", {"1", 1, true, 0.1}}}).empty());
 }
 
-TEST_CASE("Domains as other tools write them are answered with ours", "[spec][doubts]") {
+TEST_CASE("Domains as other tools write them are answered with ours", "[spec][warnings]") {
   CHECK(meant({{"distribution", "uniform"}, {"min", 0}, {"max", 1}}) == R"({"uniform":[0,1]})");
   CHECK(meant({{"distribution", "int_uniform"}, {"min", 0}, {"max", 8}}) == R"({"randint":[0,9]})");
   CHECK(
@@ -75,7 +76,7 @@ TEST_CASE("Domains as other tools write them are answered with ours", "[spec][do
         R"({"loguniform":[0.0001,0.1]})");
   CHECK(meant({{"type", "float"}, {"low", 1e-5}, {"high", 0.1}, {"log", true}}) ==
         R"({"loguniform":[1e-05,0.1]})");
-  CHECK(doubts({{"param_space", {{"lr", {{"log_uniform_values", {{"min", 1}, {"max", 2}}}}}}}})[0]
+  CHECK(warnings({{"param_space", {{"lr", {{"log_uniform_values", {{"min", 1}, {"max", 2}}}}}}}})[0]
             .sentence.find(R"({"loguniform":[1,2]})") != std::string::npos);
   CHECK(meant({{"low", 1}, {"high", 3}, {"log", false}}) == R"({"randint":[1,4]})");
   CHECK(meant({{"values", {1, 2}}}) == R"({"choice":[1,2]})");
@@ -88,17 +89,17 @@ TEST_CASE("Domains as other tools write them are answered with ours", "[spec][do
         R"({"uniform":[0,9223372036854775807]})");
 }
 
-TEST_CASE("A launcher of ranks under num_workers is doubted", "[spec][doubts]") {
-  const auto found = doubts({{"param_space", {{"lr", {{"uniform", {0, 1}}}}}},
-                             {"num_workers", 2},
-                             {"trainable", {{"command", {"/bin/torchrun", "train.py"}}}}});
+TEST_CASE("A launcher of ranks under num_workers is doubted", "[spec][warnings]") {
+  const auto found = warnings({{"param_space", {{"lr", {{"uniform", {0, 1}}}}}},
+                               {"num_workers", 2},
+                               {"trainable", {{"command", {"/bin/torchrun", "train.py"}}}}});
   REQUIRE(found.size() == 1);
   CHECK(found[0].sentence ==
         "each of the 2 workers would run torchrun, which starts several itself: give the command "
         "that torchrun is given, without torchrun");
 }
 
-TEST_CASE("Domains that are written as calls are answered with ours", "[spec][doubts]") {
+TEST_CASE("Domains that are written as calls are answered with ours", "[spec][warnings]") {
   CHECK(meant("uniform(0, 1)") == R"({"uniform":[0,1]})");
   CHECK(meant("tune.loguniform(1e-4, 0.1)") == R"({"loguniform":[0.0001,0.1]})");
   CHECK(meant(R"(choice(["a", "b"]))") == R"({"choice":["a","b"]})");
@@ -110,7 +111,7 @@ TEST_CASE("Domains that are written as calls are answered with ours", "[spec][do
   }
 }
 
-TEST_CASE("Plain values that look a little like domains are left alone", "[spec][doubts]") {
+TEST_CASE("Plain values that look a little like domains are left alone", "[spec][warnings]") {
   CHECK(meant({{"min", 0}, {"max", 1}, {"unit", "s"}}) == "");
   CHECK(meant({{"min", "a"}, {"max", "b"}}) == "");
   CHECK(meant({{"low", 1}}) == "");
@@ -121,7 +122,7 @@ TEST_CASE("Plain values that look a little like domains are left alone", "[spec]
 }
 
 TEST_CASE("Arguments that no program takes are doubted: a flag with a value, a name with hyphens",
-          "[spec][doubts]") {
+          "[spec][warnings]") {
   const auto said = [](const Json& space, const char* word) {
     return places({{"param_space", space},
                    {"metric", "loss"},
@@ -144,7 +145,7 @@ TEST_CASE("Arguments that no program takes are doubted: a flag with a value, a n
 }
 
 TEST_CASE("To go on from all of the directory is doubted, as most programs go on from a file",
-          "[spec][doubts]") {
+          "[spec][warnings]") {
   const auto said = [](const Json& plain, const char* value) {
     return places({{"param_space", {{"lr", {{"uniform", {0, 1}}}}}},
                    {"metric", "loss"},
@@ -160,7 +161,7 @@ TEST_CASE("To go on from all of the directory is doubted, as most programs go on
 }
 
 TEST_CASE("A space that draws nothing is doubted where several trials are wanted",
-          "[spec][doubts]") {
+          "[spec][warnings]") {
   const auto said = [](const Json& space, int samples) {
     return places({{"param_space", space}, {"num_samples", samples}});
   };
@@ -171,7 +172,7 @@ TEST_CASE("A space that draws nothing is doubted where several trials are wanted
   CHECK(said({{"lr", {{"uniform", {0, 1}}}}}, 10) == "");
 }
 
-TEST_CASE("A bound that ends a trial when it is bad is doubted", "[spec][doubts]") {
+TEST_CASE("A bound that ends a trial when it is bad is doubted", "[spec][warnings]") {
   const auto said = [](const char* mode, const Json& stop) {
     return places({{"metric", "loss"}, {"mode", mode}, {"stop", stop}});
   };
@@ -187,7 +188,7 @@ TEST_CASE("A bound that ends a trial when it is bad is doubted", "[spec][doubts]
   CHECK(said("max", {{"training_iteration>", 3}}) == "/stop/training_iteration> ");
 }
 
-TEST_CASE("An order of checkpoints against the mode is doubted", "[spec][doubts]") {
+TEST_CASE("An order of checkpoints against the mode is doubted", "[spec][warnings]") {
   const auto said = [](const Json& checkpoints) {
     return places({{"metric", "loss"}, {"mode", "min"}, {"checkpoint_config", checkpoints}});
   };
@@ -200,7 +201,7 @@ TEST_CASE("An order of checkpoints against the mode is doubted", "[spec][doubts]
 }
 
 TEST_CASE("What stop rules and the score of checkpoints go by is awaited, what is there is not",
-          "[spec][doubts]") {
+          "[spec][warnings]") {
   const auto awaited = [](const Json& fields) {
     std::vector<Problem> problems;
     return metrics_awaited(parse_spec(with(fields), "/specs", small_catalogue(), problems));
@@ -219,13 +220,13 @@ TEST_CASE("What stop rules and the score of checkpoints go by is awaited, what i
 }
 
 TEST_CASE("A scheduler that counts in seconds unless it is told otherwise is named",
-          "[spec][doubts]") {
+          "[spec][warnings]") {
   const auto of = [](const Json& scheduler) {
     ExperimentSpec spec;
     spec.num_samples = 1;
     spec.scheduler = scheduler;
     std::string all;
-    for (const auto& doubt : doubts_about(spec)) all += doubt.pointer + " " + doubt.sentence;
+    for (const auto& doubt : warnings_about(spec)) all += doubt.pointer + " " + doubt.sentence;
     return all;
   };
   CHECK(of({{"type", "pbt"}}) ==
@@ -240,13 +241,13 @@ TEST_CASE("A scheduler that counts in seconds unless it is told otherwise is nam
   CHECK(of({{"type", "asha"}}) == "");
 }
 
-TEST_CASE("Rungs that no trial reaches are doubted", "[spec][doubts]") {
+TEST_CASE("Rungs that no trial reaches are doubted", "[spec][warnings]") {
   const auto said = [](const Json& stop, const Json& scheduler) {
     ExperimentSpec spec;
     spec.num_samples = 1;
     spec.stop = stop;
     spec.scheduler = scheduler;
-    const auto all = doubts_about(spec);
+    const auto all = warnings_about(spec);
     return all.empty() ? "" : all[0].pointer + " " + all[0].sentence;
   };
   const Json asha = {{"type", "asha"}, {"max_t", 100}};
@@ -262,7 +263,7 @@ TEST_CASE("Rungs that no trial reaches are doubted", "[spec][doubts]") {
 }
 
 TEST_CASE("Hydra's runs of one second, which would share a directory, are doubted",
-          "[spec][doubts]") {
+          "[spec][warnings]") {
   const auto said = [](const std::vector<std::string>& more, const std::string& directory) {
     ExperimentSpec spec;
     spec.num_samples = 1;
@@ -270,7 +271,7 @@ TEST_CASE("Hydra's runs of one second, which would share a directory, are doubte
     spec.command.insert(spec.command.end(), more.begin(), more.end());
     spec.plain = PlainProgram{};
     spec.plain->directory = directory;
-    const auto all = doubts_about(spec);
+    const auto all = warnings_about(spec);
     return all.empty() ? "" : all[0].pointer + " " + all[0].sentence;
   };
   CHECK(said({"${args_override_hydra}"}, "/here")

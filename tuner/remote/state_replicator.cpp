@@ -1,4 +1,4 @@
-#include "tuner/remote/state_mirror.h"
+#include "tuner/remote/state_replicator.h"
 
 #include <algorithm>
 #include <charconv>
@@ -30,24 +30,24 @@ std::string digits_of(std::string_view text) {
 
 }  // namespace
 
-StateMirror::StateMirror(FileSystem& files, path directory, RemoteStore& store,
-                         UploadMemory& memory)
+StateReplicator::StateReplicator(FileSystem& files, path directory, RemoteStore& store,
+                                 UploadMemory& memory)
     : files_(files), directory_(std::move(directory)), store_(store), memory_(memory) {}
 
-int StateMirror::current_generation() const {
+int StateReplicator::current_generation() const {
   const std::string text = files_.read(paths::current(directory_));
   int generation = 0;
   std::from_chars(text.data(), text.data() + text.size(), generation);
   return generation;
 }
 
-StateFile* StateMirror::find(const std::string& name) {
+StateFile* StateReplicator::find(const std::string& name) {
   const auto found = std::find_if(next_.files.begin(), next_.files.end(),
                                   [&](const StateFile& file) { return file.name == name; });
   return found == next_.files.end() ? nullptr : &*found;
 }
 
-void StateMirror::begin_session() {
+void StateReplicator::begin_session() {
   next_ = memory_.state().value_or(StateMarker{});
   const auto& identity = memory_.identity();
   next_.experiment = identity.experiment;
@@ -91,7 +91,7 @@ void StateMirror::begin_session() {
   }
 }
 
-bool StateMirror::wants_base() const {
+bool StateReplicator::wants_base() const {
   if (base_ == 0) return true;
   // The driver removes journals that snapshots have replaced, and does not wait.
   for (int generation = newest_; generation <= current_generation(); ++generation) {
@@ -101,7 +101,7 @@ bool StateMirror::wants_base() const {
 }
 
 /// Shapes what is to be up: the generation's own files, and what came before as history.
-void StateMirror::begin_base(int generation) {
+void StateReplicator::begin_base(int generation) {
   base_ = 0;
   std::vector<StateFile> before = std::move(next_.files);
   next_.files.clear();
@@ -152,7 +152,7 @@ void StateMirror::begin_base(int generation) {
 }
 
 /// Of a file that is replaced as a whole.
-void StateMirror::set_whole(const std::string& name, const std::string& content) {
+void StateReplicator::set_whole(const std::string& name, const std::string& content) {
   StateFile* file = find(name);
   if (file == nullptr) {
     next_.files.push_back({name, {}});
@@ -167,8 +167,8 @@ void StateMirror::set_whole(const std::string& name, const std::string& content)
   has_changed_ = true;
 }
 
-std::string StateMirror::read_range(const std::string& name, std::uint64_t begin,
-                                    std::uint64_t end) {
+std::string StateReplicator::read_range(const std::string& name, std::uint64_t begin,
+                                        std::uint64_t end) {
   struct Enough {};
   std::string text;
   text.reserve(end - begin);
@@ -188,7 +188,7 @@ std::string StateMirror::read_range(const std::string& name, std::uint64_t begin
   return text;
 }
 
-void StateMirror::put_part(StateFile& file, std::uint64_t begin, std::string_view text) {
+void StateReplicator::put_part(StateFile& file, std::uint64_t begin, std::string_view text) {
   const StatePart part{file.name + "." + std::to_string(begin) + "-" + random_name(), begin,
                        begin + text.size(), digits_of(text)};
   store_.put_text(text, "state/" + part.name);
@@ -198,7 +198,7 @@ void StateMirror::put_part(StateFile& file, std::uint64_t begin, std::string_vie
 /// Of a file that grows: what is new up to the end of a line. Parts that are no larger than what
 /// follows them are put up once more with it, so that there are few: as many as the logarithm of
 /// their bytes, each of which goes up as often.
-void StateMirror::extend(const std::string& name, std::uint64_t limit) {
+void StateReplicator::extend(const std::string& name, std::uint64_t limit) {
   StateFile* file = find(name);
   if (file == nullptr) {
     next_.files.push_back({name, {}});
@@ -235,7 +235,7 @@ void StateMirror::extend(const std::string& name, std::uint64_t limit) {
   has_changed_ = true;
 }
 
-bool StateMirror::upload(bool rebase, Seconds unix_time) {
+bool StateReplicator::upload(bool rebase, Seconds unix_time) {
   if (rebase || wants_base()) begin_base(current_generation());
   // What has a header has a whole one before it: asked before anything is read.
   int last = newest_;
@@ -264,7 +264,7 @@ bool StateMirror::upload(bool rebase, Seconds unix_time) {
 }
 
 /// A store that cuts objects off is found out before a marker relies on them.
-void StateMirror::check_sizes() {
+void StateReplicator::check_sizes() {
   const auto there = store_.list("state", false);
   for (StateFile& file : next_.files) {
     for (std::size_t i = 0; i < file.parts.size(); ++i) {
@@ -283,7 +283,7 @@ void StateMirror::check_sizes() {
   }
 }
 
-void StateMirror::remove_replaced() {
+void StateReplicator::remove_replaced() {
   while (markers_.size() > kept_markers) {
     store_.remove(markers_.front());
     markers_.erase(markers_.begin());

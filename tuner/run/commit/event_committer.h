@@ -20,7 +20,7 @@
 
 namespace tune {
 
-class Ledger {
+class EventCommitter {
  public:
   /// Results may be this long in the kernel's hands alone: what a power loss can cost.
   static constexpr Seconds sync_window_s = 0.2;
@@ -28,8 +28,8 @@ class Ledger {
   static constexpr Seconds slow_write_s = 1e-3;
 
   /// `changes`: trials that no snapshot has yet as they are.
-  Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, Workers& workers,
-         const Clock& clock, TrialChanges changes = {});
+  EventCommitter(Experiment& experiment, Policies& policies, ExperimentStore& store,
+                 Workers& workers, const Clock& clock, TrialChanges changes = {});
 
   /// Numbers and dates the event, applies it, and tells the policies.
   void commit(EventBody&& body);

@@ -62,9 +62,9 @@ class NotMade : public Error {
 };
 
 /// All calls may block: run them beside the loop. Errors are Error (machine).
-class CheckpointKeeper {
+class CheckpointStorage {
  public:
-  virtual ~CheckpointKeeper() = default;
+  virtual ~CheckpointStorage() = default;
 
   /// Makes the directory that the trial's program works in, and the trial's own, if they are not
   /// there; answers the former.
@@ -82,11 +82,11 @@ class CheckpointKeeper {
   /// Takes a directory that a function trainable says it hands over to where `begin` would have
   /// made one. Answers where it lay if it was moved, nothing if it was copied. After an Error it is
   /// where it was, as it was.
-  virtual std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
-                                          const std::string& reported) = 0;
+  virtual std::filesystem::path adopt_checkpoint(CheckpointRef checkpoint, int attempt,
+                                                 const std::string& reported) = 0;
 
-  /// Moves what another rank hands over, of the same checkpoint, into the directory that take_over
-  /// has made. Error, and nothing is moved, if a file of it is there already.
+  /// Moves what another rank hands over, of the same checkpoint, into the directory that
+  /// adopt_checkpoint has made. Error, and nothing is moved, if a file of it is there already.
   virtual void add_part(CheckpointRef checkpoint, int attempt, const std::string& reported) = 0;
 
   /// Copies `from`, a file or a directory that lies in `root`, to where `begin` would have made a

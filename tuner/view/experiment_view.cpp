@@ -1,4 +1,4 @@
-#include "tuner/view/look.h"
+#include "tuner/view/experiment_view.h"
 
 #include <algorithm>
 #include <system_error>
@@ -57,7 +57,8 @@ std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& d
   return found;
 }
 
-Look look_at(const std::filesystem::path& directory, const MakeReader& make_reader) {
+ExperimentView view_experiment(const std::filesystem::path& directory,
+                               const MakeReader& make_reader) {
   require_experiment(directory);
   const auto files = make_posix_file_system();
   auto absolute = std::filesystem::absolute(directory).lexically_normal();
@@ -102,10 +103,10 @@ Json Awaited::answers_json() const {
   return silence.empty() ? Json() : Json(false);
 }
 
-Awaited ask_what_is_awaited(const Look& look, std::optional<TrialId> trial) {
-  if (!look.driver || !look.driver->is_here) return {};
-  const std::string pid = std::to_string(look.driver->pid);
-  if (is_stopped(*look.driver)) {
+Awaited ask_what_is_awaited(const ExperimentView& view, std::optional<TrialId> trial) {
+  if (!view.driver || !view.driver->is_here) return {};
+  const std::string pid = std::to_string(view.driver->pid);
+  if (is_stopped(*view.driver)) {
     return {{},
             "the driver (pid " + pid + ") is stopped and does not answer: kill -CONT " + pid +
                 " lets it go on"};
@@ -113,7 +114,7 @@ Awaited ask_what_is_awaited(const Look& look, std::optional<TrialId> trial) {
   const auto clock = make_system_clock();
   const Seconds until_s = clock->steady() + patience_s;
   try {
-    auto client = ControlClient::connect(look.grid.directory(), patience_s);
+    auto client = ControlClient::connect(view.grid.directory(), patience_s);
     if (!client) return {};
     ControlAnswer answer = client->ask({.kind = ControlRequest::Kind::waits, .trial = trial},
                                        until_s - clock->steady());
@@ -238,9 +239,9 @@ std::string where_text(const std::filesystem::path& checkpoint) {
   return is_here(checkpoint) ? "here" : "remote";
 }
 
-std::string where_running_breaks_off(const Look& look) {
-  const bool runs = look.grid.experiment().count(TrialState::running) > 0;
-  if (!runs || look.driver || look.copy || is_told(look.grid.spec())) return "";
+std::string where_running_breaks_off(const ExperimentView& view) {
+  const bool runs = view.grid.experiment().count(TrialState::running) > 0;
+  if (!runs || view.driver || view.copy || is_told(view.grid.spec())) return "";
   return "where the record breaks off (the driver was killed, or could not write)";
 }
 

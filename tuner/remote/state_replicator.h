@@ -15,11 +15,11 @@
 namespace tune {
 
 /// One thread, that of the store. Throws RemoteError, and Error (machine) for what is here.
-class StateMirror {
+class StateReplicator {
  public:
   /// `directory`: of the experiment.
-  StateMirror(FileSystem& files, std::filesystem::path directory, RemoteStore& store,
-              UploadMemory& memory);
+  StateReplicator(FileSystem& files, std::filesystem::path directory, RemoteStore& store,
+                  UploadMemory& memory);
 
   /// What was remembered is held against what is here: a power cut may have taken the end of a file
   /// that had gone up. To be called once the lease is had, before `upload`.

@@ -14,18 +14,20 @@ namespace tune {
 
 /// A part. Copying and changing is for one thread; another may read, and destroy, the copy.
 template <class T>
-class Shared {
+class CopyOnWrite {
  public:
-  Shared() : value_(std::make_shared<T>()) {}
-  Shared(const Shared& other) : value_(other.value_), is_own_(false) { other.is_own_ = false; }
-  Shared(Shared&&) noexcept = default;
-  Shared& operator=(const Shared& other) {
+  CopyOnWrite() : value_(std::make_shared<T>()) {}
+  CopyOnWrite(const CopyOnWrite& other) : value_(other.value_), is_own_(false) {
+    other.is_own_ = false;
+  }
+  CopyOnWrite(CopyOnWrite&&) noexcept = default;
+  CopyOnWrite& operator=(const CopyOnWrite& other) {
     value_ = other.value_;
     is_own_ = other.is_own_ = false;
     return *this;
   }
-  Shared& operator=(Shared&&) noexcept = default;
-  ~Shared() = default;
+  CopyOnWrite& operator=(CopyOnWrite&&) noexcept = default;
+  ~CopyOnWrite() = default;
 
   const T& operator*() const { return *value_; }
   const T* operator->() const { return value_.get(); }
@@ -120,7 +122,7 @@ class TrialTable {
   static constexpr std::size_t bucket_trials = 64;
   static std::size_t bucket_of(TrialId trial) { return index_of(trial) / bucket_trials; }
 
-  std::map<std::size_t, Shared<std::map<TrialId, T>>> buckets_;  ///< none is empty
+  std::map<std::size_t, CopyOnWrite<std::map<TrialId, T>>> buckets_;  ///< none is empty
   std::size_t size_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "tuner/view/status_look.h"
+#include "tuner/view/status_view.h"
 
 #include <algorithm>
 #include <system_error>
@@ -26,8 +26,8 @@ std::optional<std::uint64_t> total_of(const ResultGrid& grid) {
   return problems.empty() ? policies.total_trials(grid.experiment()) : std::nullopt;
 }
 
-std::optional<EndEstimate> end_of(const StatusLook& seen) {
-  if (!seen.look.driver || is_told(seen.grid().spec())) return std::nullopt;
+std::optional<EndEstimate> end_of(const StatusView& seen) {
+  if (!seen.view.driver || is_told(seen.grid().spec())) return std::nullopt;
   const ExperimentSpec& spec = seen.grid().spec();
   EndConditions conditions =
       end_conditions(seen.total, spec.stop, spec.time_budget_s, Json::object());
@@ -37,23 +37,23 @@ std::optional<EndEstimate> end_of(const StatusLook& seen) {
 
 }  // namespace
 
-Seconds StatusLook::running_s() const {
-  return experiment().running_s(look.driver ? now : experiment().last_time());
+Seconds StatusView::running_s() const {
+  return experiment().running_s(view.driver ? now : experiment().last_time());
 }
 
-std::vector<std::string> StatusLook::notices() const {
-  std::vector<std::string> all = look.notices;
+std::vector<std::string> StatusView::notices() const {
+  std::vector<std::string> all = view.notices;
   if (!awaited.silence.empty()) all.push_back(awaited.silence);
   const auto left_out = grid().left_out();
   all.insert(all.end(), left_out.begin(), left_out.end());
   return all;
 }
 
-StatusLook look_at_status(const std::filesystem::path& directory) {
+StatusView look_at_status(const std::filesystem::path& directory) {
   RungLook with_rungs = look_at_rungs(directory);
-  StatusLook seen{std::move(with_rungs.look), std::move(with_rungs.rungs)};
+  StatusView seen{std::move(with_rungs.view), std::move(with_rungs.rungs)};
   seen.now = make_system_clock()->now();
-  seen.awaited = ask_what_is_awaited(seen.look);
+  seen.awaited = ask_what_is_awaited(seen.view);
   seen.total = total_of(seen.grid());
   seen.end = end_of(seen);
   return seen;
@@ -103,9 +103,9 @@ std::map<std::string, std::size_t> ends_of(const Experiment& experiment) {
   return counts;
 }
 
-Json remote_json(const Look& look) {
-  if (look.grid.spec().remote.path.empty()) return nullptr;
-  const auto file = look.grid.directory() / "remote" / "status.json";
+Json remote_json(const ExperimentView& view) {
+  if (view.grid.spec().remote.path.empty()) return nullptr;
+  const auto file = view.grid.directory() / "remote" / "status.json";
   Json json = parse_shallow(read_small(file, most_remote_status_bytes).value_or(""));
   return json.is_object() ? json : Json();
 }

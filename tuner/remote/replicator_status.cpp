@@ -1,17 +1,17 @@
-// What the mirror says: to the user, and in a file for `tune status`.
+// What the replicator says: to the user, and in a file for `tune status`.
 // Knows no store.
 #include <algorithm>
 
 #include "trainable/values.h"
 #include "tuner/base/count_of.h"
 #include "tuner/model/paths.h"
-#include "tuner/remote/mirror.h"
+#include "tuner/remote/replicator.h"
 #include "tuner/remote/upload_memory.h"
 
 namespace tune {
 
 /// Said once, until it is well again.
-void Mirror::note_failure(const Error& error) {
+void Replicator::note_failure(const Error& error) {
   const std::lock_guard lock(mutex_);
   ++shared_.failures;
   shared_.last_error = error.what();
@@ -23,14 +23,14 @@ void Mirror::note_failure(const Error& error) {
   for (const CheckpointRef& each : shared_.fetches) say_it_waits(shared_, each, error.what());
 }
 
-void Mirror::note_slow_fetch(CheckpointRef checkpoint) {
+void Replicator::note_slow_fetch(CheckpointRef checkpoint) {
   const std::lock_guard lock(mutex_);
   shared_.news.notices.push_back("checkpoint " + std::to_string(checkpoint.index) + " of " +
                                  to_string(checkpoint.trial) + " is still on its way from " +
                                  root_ + "; who is to start from it waits, and the others go on");
 }
 
-void Mirror::note_fetch_failure(CheckpointRef checkpoint, const Error& error) {
+void Replicator::note_fetch_failure(CheckpointRef checkpoint, const Error& error) {
   const std::lock_guard lock(mutex_);
   ++shared_.failures;
   shared_.last_error = error.what();
@@ -38,7 +38,7 @@ void Mirror::note_fetch_failure(CheckpointRef checkpoint, const Error& error) {
 }
 
 /// Once, until it has come.
-void Mirror::say_it_waits(Shared& shared, CheckpointRef checkpoint, const std::string& why) {
+void Replicator::say_it_waits(Shared& shared, CheckpointRef checkpoint, const std::string& why) {
   if (!shared.said.insert(checkpoint).second) return;
   shared.news.notices.push_back("checkpoint " + std::to_string(checkpoint.index) + " of " +
                                 to_string(checkpoint.trial) +
@@ -46,7 +46,7 @@ void Mirror::say_it_waits(Shared& shared, CheckpointRef checkpoint, const std::s
                                 "; who is to start from it waits, and the others go on");
 }
 
-void Mirror::note_success() {
+void Replicator::note_success() {
   const std::lock_guard lock(mutex_);
   if (shared_.unreachable_since == 0) return;
   shared_.news.notices.push_back(
@@ -56,7 +56,7 @@ void Mirror::note_success() {
   shared_.unreachable_since = 0;
 }
 
-void Mirror::write_status() noexcept {
+void Replicator::write_status() noexcept {
   Json json;
   {
     const std::lock_guard lock(mutex_);
@@ -87,13 +87,13 @@ void Mirror::write_status() noexcept {
   }
 }
 
-std::string Mirror::left_now(const Shared& shared) {
+std::string Replicator::left_now(const Shared& shared) {
   const std::size_t checkpoints =
       shared.queue.size() + shared.expected.size() + shared.unfit.size();
   return checkpoints > 0 ? count_of(checkpoints, "checkpoint") : "the last part of the state";
 }
 
-std::string Mirror::waiting() const {
+std::string Replicator::waiting() const {
   const std::lock_guard lock(mutex_);
   const std::size_t count = shared_.queue.size() + shared_.expected.size();
   if (count == 0) return "";

@@ -1,6 +1,6 @@
 // The containers of schedulers: they answer like those of the standard library, and a copy stays
 // what it was.
-#include "schedulers/copies.h"
+#include "schedulers/copy_on_write.h"
 
 #include <map>
 #include <set>
@@ -105,14 +105,14 @@ TEST_CASE("A table of trials holds what a map holds, and its copies stay as they
 }
 
 TEST_CASE("Of a shared value, the copy and the original each change their own", "[copies][unit]") {
-  Shared<std::vector<int>> value;
+  CopyOnWrite<std::vector<int>> value;
   value.change() = {1};
-  Shared<std::vector<int>> copy = value;
+  CopyOnWrite<std::vector<int>> copy = value;
   value.change().push_back(2);
   copy.change().push_back(3);
   CHECK(*value == std::vector<int>{1, 2});
   CHECK(*copy == std::vector<int>{1, 3});
-  Shared<std::vector<int>> assigned;
+  CopyOnWrite<std::vector<int>> assigned;
   assigned = value;
   assigned.change().clear();
   CHECK(*value == std::vector<int>{1, 2});

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/checkpoints/checkpoint_mirror.h"
+#include "tuner/checkpoints/checkpoint_replicator.h"
 
 namespace tune {
 
-class MapMirror final : public CheckpointMirror {
+class MapMirror final : public CheckpointReplicator {
  public:
   void expect(CheckpointRef, bool) override {}
   void committed(CheckpointRef) override {}

@@ -1,10 +1,11 @@
 // What all searchers can do besides searching.
+#include "searchers/suggestion_filter.h"
+
 #include <cmath>
 #include <deque>
 #include <map>
 #include <set>
 
-#include "searchers/suggestion_filter.h"
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
 #include "tuner/base/error.h"
@@ -46,11 +47,11 @@ struct Fronted {
     PolicyContext context{space, {{"loss", Mode::min}}, num_samples, 7};
     for (const auto& text : constraints) context.constraints.push_back(space.constraint(text));
     OptionReader reader(options);
-    FrontOptions read = read_front(reader, context);
+    SuggestionFilterOptions read = read_suggestion_filter(reader, context);
     reader.finish();
     Random random(3);
-    searcher = make_front(space, std::make_unique<Stubborn>(space.sample(0, random), told),
-                          std::move(read));
+    searcher = make_suggestion_filter(
+        space, std::make_unique<Stubborn>(space.sample(0, random), told), std::move(read));
   }
   SearchSpace space;
   std::string told;
@@ -384,10 +385,10 @@ TEST_CASE("Of a config that is repeated, the searcher learns the mean of its con
 
 TEST_CASE("A searcher's pace is read, and refused where it means nothing", "[searcher][front]") {
   Fronted fronted(discrete, {{"max_concurrent", 4}, {"batch", true}, {"suggest_ahead", 2}});
-  const Pace pace = fronted.searcher->pace();
-  CHECK(pace.max_concurrent == 4);
-  CHECK(pace.batch);
-  CHECK(pace.ahead == 2);
+  const SuggestionLimits limits = fronted.searcher->limits();
+  CHECK(limits.max_concurrent == 4);
+  CHECK(limits.batch);
+  CHECK(limits.ahead == 2);
   CHECK(refusal(discrete, {{"batch", true}}).starts_with("/batch: "));
   CHECK(refusal(R"({"a": {"grid_search": [1, 2]}})"_json, Json::object())
             .find("no use for a 'grid_search'") != std::string::npos);

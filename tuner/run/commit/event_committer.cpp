@@ -1,4 +1,4 @@
-#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/event_committer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace tune {
 
-Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, Workers& workers,
-               const Clock& clock, TrialChanges changes)
+EventCommitter::EventCommitter(Experiment& experiment, Policies& policies, ExperimentStore& store,
+                               Workers& workers, const Clock& clock, TrialChanges changes)
     : experiment_(experiment),
       policies_(policies),
       store_(store),
@@ -21,19 +21,19 @@ Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& stor
       synced_(store.written()),
       changes_(std::move(changes)) {}
 
-Seconds Ledger::now() const { return std::round(clock_.now() * 1e6) / 1e6; }
+Seconds EventCommitter::now() const { return std::round(clock_.now() * 1e6) / 1e6; }
 
-Seconds Ledger::running_s() const {
+Seconds EventCommitter::running_s() const {
   return experiment_.earlier_sessions_s() + clock_.steady() - began_;
 }
 
-void Ledger::commit(EventBody&& body) {
+void EventCommitter::commit(EventBody&& body) {
   note_clock();
   add(std::move(body));
 }
 
 /// Before a record that would have a time from another clock than the one before.
-void Ledger::note_clock() {
+void EventCommitter::note_clock() {
   constexpr Seconds unnoticeable_s = 2;  // clocks are trimmed all the time
   const Seconds ahead = clock_.now() - clock_.steady();
   const Seconds by_s = ahead - clock_is_ahead_;
@@ -42,7 +42,7 @@ void Ledger::note_clock() {
   add(ClockStepped{by_s});
 }
 
-void Ledger::add(EventBody&& body) {
+void EventCommitter::add(EventBody&& body) {
   // A result's own time is when it was taken in, a little earlier: the record has one time only,
   // and policies are to see the same again in a replay.
   const auto* const reported = std::get_if<ResultReported>(&body);
@@ -57,14 +57,14 @@ void Ledger::add(EventBody&& body) {
   if (!subscribers_.empty()) untold_.push_back(std::move(event));
 }
 
-void Ledger::interrupt_running(const std::string& reason) {
+void EventCommitter::interrupt_running(const std::string& reason) {
   const auto running = experiment_.running();  // a copy: each record takes one out of it
   for (const TrialId trial : running) {
     commit(AttemptEnded{trial, experiment_.trial(trial).attempt, Outcome::interrupted, reason});
   }
 }
 
-void Ledger::write() {
+void EventCommitter::write() {
   if (!error_.empty()) throw machine_error(error_);
   store_.refuse_if_lost();
   if (writing_ || store_.written() == experiment_.last_event()) return;
@@ -81,7 +81,7 @@ void Ledger::write() {
   finish_write(took);
 }
 
-void Ledger::write_beside() {
+void EventCommitter::write_beside() {
   struct WriteOutcome {
     Seconds took_s = 0;
     std::string error;
@@ -109,14 +109,14 @@ void Ledger::write_beside() {
       });
 }
 
-void Ledger::finish_write(Seconds took_s) {
+void EventCommitter::finish_write(Seconds took_s) {
   disk_is_slow_ = took_s > slow_write_s;
   if (synced_ == store_.written()) unsynced_since_ = clock_.steady();
   store_.finish_write();
   tell_subscribers();
 }
 
-void Ledger::tell_subscribers() {
+void EventCommitter::tell_subscribers() {
   const auto end = std::find_if(untold_.begin(), untold_.end(), [this](const Event& event) {
     return event.number > store_.written();
   });
@@ -126,12 +126,12 @@ void Ledger::tell_subscribers() {
   untold_.erase(untold_.begin(), end);
 }
 
-void Ledger::sync_if_due() {
+void EventCommitter::sync_if_due() {
   if (synced_ == store_.written()) return;
   if (!syncing_ && deadline() <= clock_.steady()) start_sync();
 }
 
-void Ledger::when_durable(std::function<void()> action) {
+void EventCommitter::when_durable(std::function<void()> action) {
   if (synced_ == experiment_.last_event() && waiting_.empty()) {
     action();
     return;
@@ -139,20 +139,20 @@ void Ledger::when_durable(std::function<void()> action) {
   waiting_.push_back({experiment_.last_event(), std::move(action)});
 }
 
-Seconds Ledger::deadline() const {
+Seconds EventCommitter::deadline() const {
   if (syncing_ || synced_ == store_.written()) return std::numeric_limits<Seconds>::infinity();
   return waiting_.empty() ? unsynced_since_ + sync_window_s : 0;
 }
 
-bool Ledger::is_settled() const {
+bool EventCommitter::is_settled() const {
   return synced_ == experiment_.last_event() && waiting_.empty() && !syncing_;
 }
 
-bool Ledger::is_between_writes() const {
+bool EventCommitter::is_between_writes() const {
   return !syncing_ && store_.written() == experiment_.last_event();
 }
 
-void Ledger::start_sync() {
+void EventCommitter::start_sync() {
   struct SyncOutcome {
     double seconds = 0;
     std::string error;

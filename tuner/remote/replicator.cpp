@@ -1,4 +1,4 @@
-#include "tuner/remote/mirror.h"
+#include "tuner/remote/replicator.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "tuner/remote/remote_lease.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/small_files.h"
-#include "tuner/remote/state_mirror.h"
+#include "tuner/remote/state_replicator.h"
 #include "tuner/remote/upload_memory.h"
 
 namespace tune {
@@ -64,21 +64,22 @@ Seconds backoff_s(int failures) {
 }  // namespace
 
 /// What the thread works with; made anew when rclone has died.
-class Mirror::Session {
+class Replicator::Session {
  public:
-  explicit Session(Mirror& mirror)
-      : mirror_(mirror),
-        memory_(mirror.files_, mirror.options_.directory, mirror.root_),
-        rcd_(mirror.options_.config.bytes_per_s, mirror.stop_),
-        store_(rcd_, mirror.files_, mirror.root_, remote_directory(mirror.options_.directory)),
-        lease_(store_, memory_, mirror.options_.lease_s),
-        state_(mirror.files_, mirror.options_.directory, store_, memory_),
-        checkpoints_(mirror.files_, mirror.options_.directory, store_, memory_),
-        fetches_(mirror.files_, mirror.options_.directory, store_, memory_) {
+  explicit Session(Replicator& replicator)
+      : replicator_(replicator),
+        memory_(replicator.files_, replicator.options_.directory, replicator.root_),
+        rcd_(replicator.options_.config.bytes_per_s, replicator.stop_),
+        store_(rcd_, replicator.files_, replicator.root_,
+               remote_directory(replicator.options_.directory)),
+        lease_(store_, memory_, replicator.options_.lease_s),
+        state_(replicator.files_, replicator.options_.directory, store_, memory_),
+        checkpoints_(replicator.files_, replicator.options_.directory, store_, memory_),
+        fetches_(replicator.files_, replicator.options_.directory, store_, memory_) {
     store_.check_name();
-    const std::lock_guard lock(mirror_.mutex_);
-    mirror_.shared_.up = memory_.checkpoints();
-    if (memory_.state()) mirror_.shared_.state_time = memory_.state()->time;
+    const std::lock_guard lock(replicator_.mutex_);
+    replicator_.shared_.up = memory_.checkpoints();
+    if (memory_.state()) replicator_.shared_.state_time = memory_.state()->time;
   }
   ~Session() {
     checkpoints_.abandon();
@@ -107,9 +108,9 @@ class Mirror::Session {
     bool has_begun = false;
     bool is_finishing = false;
     {
-      const std::lock_guard lock(mirror_.mutex_);
-      has_begun = mirror_.shared_.has_begun;
-      is_finishing = mirror_.shared_.is_finishing;
+      const std::lock_guard lock(replicator_.mutex_);
+      has_begun = replicator_.shared_.has_begun;
+      is_finishing = replicator_.shared_.is_finishing;
     }
     if (!has_begun) return 0.05;
     remember_evicted();
@@ -126,8 +127,8 @@ class Mirror::Session {
     const bool is_last = is_finishing && !is_busy && is_well();
     if (is_last || now >= state_due_) upload_state(is_last);
     if (is_last) {
-      const std::lock_guard lock(mirror_.mutex_);
-      Shared& shared = mirror_.shared_;
+      const std::lock_guard lock(replicator_.mutex_);
+      Shared& shared = replicator_.shared_;
       shared.is_done = shared.queue.empty() && shared.expected.empty() && shared.removals.empty();
     }
     if (is_busy || is_fetching) return 0.02;
@@ -139,20 +140,20 @@ class Mirror::Session {
   /// be removed for that.
   void remember_evicted() {
     if (std::exchange(has_remembered_, true)) return;
-    const std::lock_guard lock(mirror_.mutex_);
-    for (const auto& [checkpoint, directory] : mirror_.shared_.evicted) {
+    const std::lock_guard lock(replicator_.mutex_);
+    for (const auto& [checkpoint, directory] : replicator_.shared_.evicted) {
       std::erase(left_, directory);
       const auto known = memory_.checkpoints().find(checkpoint);
       const bool is_known = known != memory_.checkpoints().end() && known->second == directory;
       if (is_known && !memory_.begun().contains(directory)) continue;
       memory_.commit(checkpoint, directory);
-      mirror_.shared_.up[checkpoint] = directory;
+      replicator_.shared_.up[checkpoint] = directory;
     }
   }
 
   /// Whether more of that is to be done at once. What the remote does not give holds up no upload.
   bool fetch_checkpoints() {
-    const auto next = mirror_.next_fetch();
+    const auto next = replicator_.next_fetch();
     if (!next) {
       fetches_.abandon();
       return false;
@@ -161,18 +162,18 @@ class Mirror::Session {
     const CheckpointRef checkpoint = fetches_.under_way().value_or(*next);
     try {
       const auto look = fetches_.under_way() ? fetches_.look() : fetches_.begin(checkpoint);
-      if (look == CheckpointFetches::Look::coming) {
+      if (look == CheckpointFetches::FetchState::coming) {
         say_if_slow(checkpoint);
         return true;
       }
-      const bool is_lost = look == CheckpointFetches::Look::lost;
-      mirror_.note_fetched(checkpoint,
-                           is_lost ? "it is not whole on " + mirror_.root_ + " any more" : "");
+      const bool is_lost = look == CheckpointFetches::FetchState::lost;
+      replicator_.note_fetched(
+          checkpoint, is_lost ? "it is not whole on " + replicator_.root_ + " any more" : "");
       failed_fetches_ = 0;
       return true;
     } catch (const Error& error) {
-      if (mirror_.stop_) throw;
-      mirror_.note_fetch_failure(checkpoint, error);
+      if (replicator_.stop_) throw;
+      replicator_.note_fetch_failure(checkpoint, error);
       fetch_due_ = seconds_since_boot() + backoff_s(++failed_fetches_);
       return false;
     }
@@ -185,27 +186,27 @@ class Mirror::Session {
       say_slow_at_ = now + fetch_patience_s;
     } else if (now >= say_slow_at_) {
       say_slow_at_ = std::numeric_limits<Seconds>::infinity();
-      mirror_.note_slow_fetch(checkpoint);
+      replicator_.note_slow_fetch(checkpoint);
     }
   }
 
   /// Whether more of that is to be done at once.
   bool upload_checkpoints() {
     if (const auto current = checkpoints_.under_way()) {
-      if (!mirror_.is_wanted(*current)) {
+      if (!replicator_.is_wanted(*current)) {
         checkpoints_.abandon();
-        mirror_.note_nothing_under_way();
+        replicator_.note_nothing_under_way();
         note_begun();
-      } else if (look_at(*current)) {
+      } else if (view_experiment(*current)) {
         failed_checkpoints_ = 0;
-        mirror_.note_up(*current, memory_.checkpoints().at(*current));
+        replicator_.note_up(*current, memory_.checkpoints().at(*current));
         // A checkpoint that no state knows is of no use.
         state_due_ = std::min(state_due_, state_began_ + state_after_checkpoint_s);
       }
       return true;
     }
     if (seconds_since_boot() < checkpoint_due_) return false;
-    const auto next = mirror_.next_checkpoint();
+    const auto next = replicator_.next_checkpoint();
     if (!next) {
       failed_checkpoints_ = 0;
       return false;
@@ -215,26 +216,27 @@ class Mirror::Session {
     } catch (const RemoteError&) {
       throw;
     } catch (const UnfitCheckpoint& error) {
-      mirror_.note_unfit(*next, error);
+      replicator_.note_unfit(*next, error);
     } catch (const Error&) {
       // It was removed, or damaged: the state will say so.
-      mirror_.note_lost(*next);
+      replicator_.note_lost(*next);
     }
     return true;
   }
 
-  bool look_at(CheckpointRef current) {
+  bool view_experiment(CheckpointRef current) {
     try {
       // A disk that was taken away leaves an empty place, which takes everything.
       return checkpoints_.look([this] { lease_.confirm(); });
     } catch (const Error& error) {
-      mirror_.note_nothing_under_way();
+      replicator_.note_nothing_under_way();
       note_begun();
-      if (!mirror_.is_wanted(current)) return false;  // its files were removed while they went up
+      if (!replicator_.is_wanted(current))
+        return false;  // its files were removed while they went up
       const auto* remote = dynamic_cast<const RemoteError*>(&error);
       if (remote == nullptr || remote->kind() == Kind::abandoned) throw;
       // A store may have no room for this, and room for the state.
-      mirror_.note_failure(error);
+      replicator_.note_failure(error);
       checkpoint_due_ = seconds_since_boot() + backoff_s(++failed_checkpoints_);
       return false;
     }
@@ -252,14 +254,14 @@ class Mirror::Session {
     // Their records are in the journal by now, and so in what goes up.
     std::vector<std::string> removals;
     {
-      const std::lock_guard lock(mirror_.mutex_);
-      removals = mirror_.shared_.removals;
+      const std::lock_guard lock(replicator_.mutex_);
+      removals = replicator_.shared_.removals;
     }
     const bool rebase = state_.wants_base() || is_last || began >= files_due_;
     state_.upload(rebase, unix_now());
     const Seconds state_is_up = seconds_since_boot();
     if (rebase) {
-      upload_small_files(mirror_.files_, mirror_.options_.directory, store_, memory_);
+      upload_small_files(replicator_.files_, replicator_.options_.directory, store_, memory_);
       const Seconds took = seconds_since_boot() - state_is_up;
       files_due_ = began + std::max(files_period_s, files_cost_factor * took);
     }
@@ -271,19 +273,19 @@ class Mirror::Session {
     }
     state_.remove_replaced();
     state_due_ = began + state_period_s;
-    const std::lock_guard lock(mirror_.mutex_);
-    Shared& shared = mirror_.shared_;
+    const std::lock_guard lock(replicator_.mutex_);
+    Shared& shared = replicator_.shared_;
     shared.removals.erase(shared.removals.begin(),
                           shared.removals.begin() + static_cast<std::ptrdiff_t>(removed));
     if (memory_.state()) shared.state_time = memory_.state()->time;
   }
 
-  Mirror& mirror_;
+  Replicator& replicator_;
   UploadMemory memory_;
   Rcd rcd_;
   RemoteStore store_;
   RemoteLeaseHolder lease_;
-  StateMirror state_;
+  StateReplicator state_;
   CheckpointUploads checkpoints_;
   CheckpointFetches fetches_;
   bool has_remembered_ = false;
@@ -300,7 +302,7 @@ class Mirror::Session {
   Seconds files_due_ = 0;
 };
 
-Mirror::Mirror(FileSystem& files, Options options)
+Replicator::Replicator(FileSystem& files, Options options)
     : files_(files),
       options_(std::move(options)),
       root_(remote_below(options_.config.path, options_.name)) {
@@ -339,18 +341,18 @@ Mirror::Mirror(FileSystem& files, Options options)
   std::rethrow_exception(refusal);
 }
 
-Mirror::~Mirror() {
+Replicator::~Replicator() {
   stop_ = true;
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
-bool Mirror::is_open() const {
+bool Replicator::is_open() const {
   const std::lock_guard lock(mutex_);
   return shared_.is_open;
 }
 
-void Mirror::run() {
+void Replicator::run() {
   std::unique_ptr<Session> session;
   int failures_in_a_row = 0;
   Seconds status_due = 0;
@@ -413,7 +415,7 @@ void Mirror::run() {
 }
 
 /// The loop is to end, or the constructor has not returned.
-void Mirror::give_up(const Error& error) {
+void Replicator::give_up(const Error& error) {
   const std::lock_guard lock(mutex_);
   ++shared_.failures;
   shared_.last_error = error.what();
@@ -425,8 +427,8 @@ void Mirror::give_up(const Error& error) {
   changed_.notify_all();
 }
 
-std::string Mirror::finish(Seconds limit_s, Seconds patience_s,
-                           const std::function<bool()>& is_over) {
+std::string Replicator::finish(Seconds limit_s, Seconds patience_s,
+                               const std::function<bool()>& is_over) {
   std::unique_lock lock(mutex_);
   shared_.is_finishing = true;
   // What was recorded is on disk by now, or never will be.

@@ -12,9 +12,9 @@
 namespace tune {
 
 /// All members are the loop's, and wait for nothing.
-class CheckpointMirror {
+class CheckpointReplicator {
  public:
-  virtual ~CheckpointMirror() = default;
+  virtual ~CheckpointReplicator() = default;
 
   /// A record of it is made. `is_best`: of its trial's by now.
   virtual void expect(CheckpointRef checkpoint, bool is_best) = 0;

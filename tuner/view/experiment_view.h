@@ -19,7 +19,7 @@
 
 namespace tune {
 
-struct Look {
+struct ExperimentView {
   ResultGrid grid;
   std::uint64_t kept_checkpoints = 0;  ///< committed and not deleted since
   std::optional<Driver> driver;        ///< who drives it now
@@ -44,7 +44,8 @@ using MakeReader = std::function<std::unique_ptr<ExperimentReader>(Experiment& e
 
 /// Reads the journal once; with another reader than that of the state alone, if one is given.
 /// Error (user) if there is no experiment in `directory`.
-Look look_at(const std::filesystem::path& directory, const MakeReader& make_reader = {});
+ExperimentView view_experiment(const std::filesystem::path& directory,
+                               const MakeReader& make_reader = {});
 
 /// What a driver says that it waits for.
 struct Awaited {
@@ -58,7 +59,7 @@ struct Awaited {
 };
 
 /// Asks about all that the driver waits for, or one trial of it. Takes 2 s at the most, all in all.
-Awaited ask_what_is_awaited(const Look& look, std::optional<TrialId> trial = {});
+Awaited ask_what_is_awaited(const ExperimentView& view, std::optional<TrialId> trial = {});
 
 /// How many trials have ended how, then how many are in which other state: {"pruned", 6},
 /// {"RUNNING", 2}; none with 0.
@@ -93,7 +94,7 @@ std::string where_text(const std::filesystem::path& checkpoint);
 /// What trials that stand as RUNNING are where nobody drives them: "where the record breaks off
 /// (...)", as whatever ends a driver in good order, or by a fault, takes them out of the record.
 /// Else empty.
-std::string where_running_breaks_off(const Look& look);
+std::string where_running_breaks_off(const ExperimentView& view);
 
 /// Error (user) if there is none of that name.
 Scope checked_scope(const std::string& name);

@@ -1,12 +1,13 @@
-// The saver with a disk in memory: in which order saves of one trial are committed.
+// The checkpoint manager with a disk in memory: in which order saves of one trial are committed.
+#include "tuner/run/checkpoints/checkpoint_manager.h"
+
 #include "tests/loop/harness.h"
-#include "tests/loop/map_mirror.h"
+#include "tests/loop/map_replicator.h"
 #include "tests/support/catch.h"
 #include "tuner/checkpoints/checkpoint_store.h"
 #include "tuner/checkpoints/evicted.h"
 #include "tuner/model/paths.h"
 #include "tuner/policy/stopper_catalogue.h"
-#include "tuner/run/checkpoints/checkpoint_manager.h"
 
 using namespace tune;
 
@@ -22,8 +23,8 @@ class AnyOrder : public Scheduler {
 struct Desk {
   explicit Desk(CheckpointConfig given = {}) : config(given) {
     for (const std::uint32_t i : {0U, 1U}) {
-      ledger.commit(TrialAdded{TrialId{i}, "{}", "", ""});
-      ledger.commit(AttemptStarted{TrialId{i}, 1, 0, {}, std::nullopt});
+      committer.commit(TrialAdded{TrialId{i}, "{}", "", ""});
+      committer.commit(AttemptStarted{TrialId{i}, 1, 0, {}, std::nullopt});
     }
   }
 
@@ -31,12 +32,12 @@ struct Desk {
     Save save;
     save.trial = trial;
     save.attempt = 1;
-    save.checkpoint.index = saver.take_index(trial);
+    save.checkpoint.index = checkpoint_manager.take_index(trial);
     files.put(checkpoints.begin({trial, save.checkpoint.index}, 1) / "state", "x");
     return save;
   }
   void commit(Save save) {
-    saver.commit(std::move(save), [this](bool whole) { committed += whole ? 1 : 0; });
+    checkpoint_manager.commit(std::move(save), [this](bool whole) { committed += whole ? 1 : 0; });
   }
   bool is_on_disk(TrialId trial, int index) {
     return files.exists(checkpoints.locate({trial, index}));
@@ -58,7 +59,7 @@ struct Desk {
   ExperimentStore store =
       ExperimentStore::create(files, "/exp", Json::object(), LockOwner{{"host", 1, 1}, 0});
   Workers workers{Workers::Threads::none, [] {}};
-  Ledger ledger{experiment, policies, store, workers, clock};
+  EventCommitter committer{experiment, policies, store, workers, clock};
   CheckpointStore checkpoints{files, "/exp"};
   std::vector<std::string> told;
   CallbackList callbacks{[this] {
@@ -66,8 +67,9 @@ struct Desk {
     all.push_back(std::make_unique<Recorder>(told));
     return all;
   }()};
-  MapMirror mirror;
-  Saver saver{ledger, workers, checkpoints, callbacks, config, &mirror};
+  MapMirror replicator;
+  CheckpointManager checkpoint_manager{committer, workers, checkpoints,
+                                       callbacks, config,  &replicator};
   int committed = 0;
 };
 
@@ -77,7 +79,7 @@ constexpr TrialId other{1};
 }  // namespace
 
 TEST_CASE("A later save of a trial is not committed before the earlier one is recorded",
-          "[saver][checkpoint]") {
+          "[checkpoint_manager][checkpoint]") {
   Desk desk;
   desk.commit(desk.written(one));
   desk.commit(desk.written(one));
@@ -92,7 +94,7 @@ TEST_CASE("A later save of a trial is not committed before the earlier one is re
   CHECK(desk.committed == 3);
 }
 
-TEST_CASE("A save that fails holds up none after it", "[saver][checkpoint]") {
+TEST_CASE("A save that fails holds up none after it", "[checkpoint_manager][checkpoint]") {
   Desk desk;
   const Save first = desk.written(one);
   desk.files.put_socket("/exp/trial_00000/.checkpoint_000001.tmp-1/socket");
@@ -105,7 +107,8 @@ TEST_CASE("A save that fails holds up none after it", "[saver][checkpoint]") {
   CHECK(desk.experiment.trials()[0].failed_saves == 1);
 }
 
-TEST_CASE("A checkpoint that somebody needs stays until nobody does", "[saver][checkpoint]") {
+TEST_CASE("A checkpoint that somebody needs stays until nobody does",
+          "[checkpoint_manager][checkpoint]") {
   Desk desk(CheckpointConfig{.num_to_keep = 1});
   const auto save = [&] {
     desk.commit(desk.written(one));
@@ -113,16 +116,16 @@ TEST_CASE("A checkpoint that somebody needs stays until nobody does", "[saver][c
     }
   };
   save();
-  desk.saver.pin(one, 1);
-  desk.saver.pin(one, 1);
+  desk.checkpoint_manager.pin(one, 1);
+  desk.checkpoint_manager.pin(one, 1);
   save();
   CHECK(desk.recorded(0) == std::vector{1, 2});
-  desk.saver.unpin(one, 1);
+  desk.checkpoint_manager.unpin(one, 1);
   CHECK(desk.recorded(0) == std::vector{1, 2});
-  desk.saver.unpin(one, 1);
+  desk.checkpoint_manager.unpin(one, 1);
   CHECK(desk.recorded(0) == std::vector{2});
-  desk.ledger.write();
-  desk.ledger.sync_if_due();
+  desk.committer.write();
+  desk.committer.sync_if_due();
   while (desk.workers.run_completions() > 0) {
   }
   CHECK_FALSE(desk.is_on_disk(one, 1));
@@ -131,59 +134,60 @@ TEST_CASE("A checkpoint that somebody needs stays until nobody does", "[saver][c
 }
 
 TEST_CASE("What is refused of a hand-over is a save that failed, and a number used up",
-          "[saver][checkpoint]") {
+          "[checkpoint_manager][checkpoint]") {
   Desk desk;
   desk.files.put("/exp/trial_00000/work/note", "");
   Save save;
   save.trial = one;
   save.attempt = 1;
-  save.checkpoint.index = desk.saver.take_index(one);
+  save.checkpoint.index = desk.checkpoint_manager.take_index(one);
   int refused = 0;
-  desk.saver.take_over(save, {"note"},
-                       [&](const std::optional<Save>& taken) { refused += !taken; });
+  desk.checkpoint_manager.adopt_checkpoint(
+      save, {"note"}, [&](const std::optional<Save>& taken) { refused += !taken; });
   while (desk.workers.run_completions() > 0) {
   }
   CHECK(refused == 1);
   CHECK(desk.experiment.trials()[0].failed_saves == 1);
-  CHECK(desk.saver.take_index(one) == 2);
+  CHECK(desk.checkpoint_manager.take_index(one) == 2);
   CHECK(desk.files.exists("/exp/trial_00000/work/note"));
 }
 
 TEST_CASE("What is damaged here and whole on the remote is fetched, once for all who want it",
-          "[saver][checkpoint]") {
+          "[checkpoint_manager][checkpoint]") {
   Desk desk;
-  const auto settle = [&] {
+  const auto flush_durable = [&] {
     while (desk.workers.run_completions() > 0) {
     }
   };
   for (int i = 0; i < 2; ++i) {
     desk.commit(desk.written(one));
-    settle();
+    flush_durable();
   }
   const std::string manifest = desk.files.read(paths::manifest(desk.checkpoints.locate({one, 2})));
   desk.files.put(desk.checkpoints.locate({one, 2}) / "state", "y");
   std::vector<std::string> starts;
   const auto prepare = [&](TrialId trial) {
-    desk.saver.prepare(trial, {}, [&](const Saver::Source& source, const std::string& error) {
-      starts.push_back(std::to_string(source.checkpoint.index) + error);
-    });
+    desk.checkpoint_manager.prepare(
+        trial, {}, [&](const CheckpointManager::Source& source, const std::string& error) {
+          starts.push_back(std::to_string(source.checkpoint.index) + error);
+        });
   };
   const auto arrive = [&](const std::string& content) {
     const auto aside = desk.checkpoints.begin({one, 2}, 0);
     desk.files.put(aside / "state", content);
     desk.files.put(paths::manifest(aside), manifest);
     write_evicted(desk.files, desk.checkpoints.locate({one, 2}),
-                  {*desk.mirror.place({one, 2}), manifest});
-    desk.mirror.news.fetched.push_back({{one, 2}, ""});
-    desk.saver.look_at_mirror();
-    settle();
+                  {*desk.replicator.place({one, 2}), manifest});
+    desk.replicator.news.fetched.push_back({{one, 2}, ""});
+    desk.checkpoint_manager.look_at_mirror();
+    flush_durable();
   };
   SECTION("it is on the remote") {
-    desk.mirror.up = {1, 2};
+    desk.replicator.up = {1, 2};
     prepare(one);
     prepare(one);
-    settle();
-    CHECK(desk.mirror.fetches == std::vector{2});
+    flush_durable();
+    CHECK(desk.replicator.fetches == std::vector{2});
     CHECK(starts.empty());
     arrive("x");
     CHECK(starts == std::vector<std::string>{"2", "2"});
@@ -191,25 +195,25 @@ TEST_CASE("What is damaged here and whole on the remote is fetched, once for all
     SECTION("and is damaged here once more") {
       desk.files.put(desk.checkpoints.locate({one, 2}) / "state", "y");
       prepare(one);
-      settle();
+      flush_durable();
       CHECK(starts.back() == "1");
       CHECK(desk.recorded(0) == std::vector{1});
     }
   }
   SECTION("it is not on the remote") {
-    desk.mirror.up = {1};
+    desk.replicator.up = {1};
     prepare(one);
-    settle();
-    CHECK(desk.mirror.fetches.empty());
+    flush_durable();
+    CHECK(desk.replicator.fetches.empty());
     CHECK(starts == std::vector<std::string>{"1"});
   }
   SECTION("the remote has lost it, too") {
-    desk.mirror.up = {1, 2};
+    desk.replicator.up = {1, 2};
     prepare(one);
-    settle();
-    desk.mirror.news.fetched.push_back({{one, 2}, "it is gone"});
-    desk.saver.look_at_mirror();
-    settle();
+    flush_durable();
+    desk.replicator.news.fetched.push_back({{one, 2}, "it is gone"});
+    desk.checkpoint_manager.look_at_mirror();
+    flush_durable();
     CHECK(starts == std::vector<std::string>{"1"});
     CHECK(desk.recorded(0) == std::vector{1});
   }

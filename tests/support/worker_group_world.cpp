@@ -1,4 +1,4 @@
-#include "tests/support/conversation_world.h"
+#include "tests/support/worker_group_world.h"
 
 #include <algorithm>
 #include <csignal>
@@ -7,10 +7,10 @@
 
 namespace tune {
 
-using State = Conversation::State;
-using Urge = Conversation::Urge;
+using State = WorkerGroup::State;
+using StopLevel = WorkerGroup::StopLevel;
 
-LaunchId Notes::launch(Conversation&, LaunchSpec) {
+LaunchId Notes::launch(WorkerGroup&, LaunchSpec) {
   did += "launch ";
   live.insert(++last);
   return LaunchId{last};
@@ -54,12 +54,13 @@ std::vector<LaunchId> World::ids() const {
 }
 
 void World::all_greet() {
-  for (const auto id : std::set(notes.live)) (void)talk.hear(Greeted{LaunchId{id}, hello()});
+  for (const auto id : std::set(notes.live)) (void)talk.on_wakeup(Greeted{LaunchId{id}, hello()});
 }
 
 void World::all_run() {
   for (const auto id : std::set(notes.live)) {
-    if (id > last_to_run) (void)talk.hear(Launched{LaunchId{id}, static_cast<std::int64_t>(id), 1});
+    if (id > last_to_run)
+      (void)talk.on_wakeup(Launched{LaunchId{id}, static_cast<std::int64_t>(id), 1});
   }
   last_to_run = notes.last;
 }
@@ -75,23 +76,23 @@ void World::go_to(State state) {
   all_greet();
   if (state == State::stepping) talk.step(7);
   if (state == State::saving) talk.save("/aside", 7);
-  if (state == State::leaving) talk.leave(Urge::asked);
+  if (state == State::leaving) talk.leave(StopLevel::request);
   if (state == State::lost) {
-    talk.leave(Urge::killed);
-    (void)talk.be_late();
+    talk.leave(StopLevel::sigkill);
+    (void)talk.on_timeout();
   }
   if (state == State::offered) talk.offer(protocol::Stay::if_clean);
-  if (state == State::idle) talk.park();
+  if (state == State::idle) talk.keep_idle();
   if (state == State::replacing) {
     reset();
-    (void)talk.hear(Refused{only()});
+    (void)talk.on_wakeup(Refused{only()});
   }
   if (talk.state() != state) throw std::logic_error("the way to a state leads elsewhere");
   notes.did.clear();
 }
 
 void World::reset() {
-  talk.park();
+  talk.keep_idle();
   talk.begin(specs(), {});
 }
 
@@ -103,34 +104,34 @@ void World::go_to_reset(State state) {
   notes.did.clear();
 }
 
-Conversation::Heard say(Conversation& talk, Message message, LaunchId who) {
+WorkerGroup::WorkerEvent say(WorkerGroup& talk, Message message, LaunchId who) {
   Reported reported{.launch = who, .stays = true};
   switch (message) {
     case Message::greeted:
-      return talk.hear(Greeted{who, hello()});
+      return talk.on_wakeup(Greeted{who, hello()});
     case Message::refused:
-      return talk.hear(Refused{who});
+      return talk.on_wakeup(Refused{who});
     case Message::reported:
-      return talk.hear(reported);
+      return talk.on_wakeup(reported);
     case Message::saved:
-      return talk.hear(SaveAnswered{.launch = who});
+      return talk.on_wakeup(SaveAnswered{.launch = who});
     case Message::faulted:
-      return talk.hear(Faulted{who, "oh"});
+      return talk.on_wakeup(Faulted{who, "oh"});
     case Message::disconnected:
-      return talk.hear(Disconnected{who});
+      return talk.on_wakeup(Disconnected{who});
     case Message::exited:
-      return talk.hear(Exited{who, 1, 0});
+      return talk.on_wakeup(Exited{who, 1, 0});
     case Message::late:
-      return talk.be_late();
+      return talk.on_timeout();
   }
   return {};
 }
 
-std::string word(const Conversation::Heard& heard) {
+std::string word(const WorkerGroup::WorkerEvent& event) {
   static constexpr const char* words[] = {"",        "started", "ready",  "replaced",
                                           "stepped", "saved",   "failed", "overdue",
                                           "gone",    "stayed",  "at end"};
-  return words[heard.index()];
+  return words[event.index()];
 }
 
 const std::vector<Row>& conversation_table() {
@@ -204,7 +205,8 @@ std::string expected(const World& world, Message message, LaunchId who,
   if (message == Message::exited && !is_last) {
     return state == State::lost || state == State::replacing ? ">" + name : ">leaving";
   }
-  if (message == Message::late && world.talk.urge() == Urge::killed && state != State::lost) {
+  if (message == Message::late && world.talk.stop_level() == StopLevel::sigkill &&
+      state != State::lost) {
     return "gone>lost";
   }
   const auto& table = conversation_table();
@@ -228,7 +230,7 @@ std::string expected(const World& world, Message message, LaunchId who,
 std::string walk(std::span<const std::uint8_t> bytes) {
   if (bytes.empty()) return "";
   World world(1 + bytes[0] % 3);
-  Conversation& talk = world.talk;
+  WorkerGroup& talk = world.talk;
   std::set<LaunchId> answered;  // to what the state waits for
   bool is_reset = false;        // and has not answered since
   LaunchId culprit{};           // none
@@ -254,17 +256,17 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       if (message == Message::disconnected && is_spoken_to() && culprit == LaunchId{}) {
         culprit = who;
       }
-      const std::string heard = word(say(talk, message, who));
-      const std::string is = heard + ">" + to_string(talk.state());
+      const std::string event = word(say(talk, message, who));
+      const std::string is = event + ">" + to_string(talk.state());
       if (is != should) return faulty("comes to " + is + ", and not to " + should);
-      if (heard == "stepped" || heard == "saved" || heard == "replaced") is_reset = false;
+      if (event == "stepped" || event == "saved" || event == "replaced") is_reset = false;
       const bool counts = (before == State::launching && message == Message::greeted) ||
                           (before == State::stepping && message == Message::reported) ||
                           (before == State::saving && message == Message::saved) ||
                           (before == State::offered && message == Message::reported);
       if (counts) answered.insert(who);
       // What the loop does of it.
-      if (heard == "failed" || heard == "overdue") talk.leave(Urge::terminated);
+      if (event == "failed" || event == "overdue") talk.leave(StopLevel::sigterm);
     } else if (what < 13) {
       if (before == State::none || before == State::idle) {
         talk.begin(world.specs(), {});
@@ -274,18 +276,18 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       if (before == State::ready)
         what < 11               ? talk.step(7)
         : what < 12             ? talk.save("/", 7)
-        : bytes[i + 1] % 2 == 0 ? talk.park()
+        : bytes[i + 1] % 2 == 0 ? talk.keep_idle()
                                 : talk.offer(protocol::Stay::if_clean);
     } else if (what == 13) {
-      talk.leave(static_cast<Urge>(1 + bytes[i + 1] % 3));
+      talk.leave(static_cast<StopLevel>(1 + bytes[i + 1] % 3));
     } else if (what == 14) {
       if (before == State::idle) {
-        talk.leave(Urge::asked);
+        talk.leave(StopLevel::request);
         talk.begin(world.specs(), {});
         if (talk.state() != State::replacing) return faulty("others do not take their place");
       }
     } else {
-      talk.hurry(bytes[i + 1]);
+      talk.shorten_deadline(bytes[i + 1]);
       world.notes.now += bytes[i + 1];
     }
     if (std::exchange(launched, world.notes.last) != world.notes.last) culprit = {};
@@ -301,8 +303,8 @@ std::string walk(std::span<const std::uint8_t> bytes) {
     if (is_leaving && talk.deadline() == never_s) return faulty("it may leave for ever");
     if (!talk.has_processes() && talk.state() != State::none) return faulty("nobody is left");
   }
-  talk.leave(Urge::asked);
-  for (int late = 0; late < 4 && talk.has_processes(); ++late) (void)talk.be_late();
+  talk.leave(StopLevel::request);
+  for (int late = 0; late < 4 && talk.has_processes(); ++late) (void)talk.on_timeout();
   if (talk.has_processes() && talk.state() != State::lost) return "it comes to no end";
   return "";
 }

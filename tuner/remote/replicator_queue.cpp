@@ -3,11 +3,11 @@
 #include <limits>
 #include <utility>
 
-#include "tuner/remote/mirror.h"
+#include "tuner/remote/replicator.h"
 
 namespace tune {
 
-void Mirror::begin(const std::vector<Known>& known) {
+void Replicator::begin(const std::vector<Known>& known) {
   std::set<CheckpointRef> all;
   for (const Known& one : known) {
     if (one.evicted_to.empty()) continue;
@@ -37,7 +37,7 @@ void Mirror::begin(const std::vector<Known>& known) {
   changed_.notify_all();
 }
 
-void Mirror::expect(CheckpointRef checkpoint, bool is_best) {
+void Replicator::expect(CheckpointRef checkpoint, bool is_best) {
   using Which = RemoteConfig::Checkpoints;
   const Which which = options_.config.checkpoints;
   if (which == Which::none || (which == Which::best && !is_best)) return;
@@ -45,7 +45,7 @@ void Mirror::expect(CheckpointRef checkpoint, bool is_best) {
   if (!shared_.up.contains(checkpoint)) shared_.expected.insert(checkpoint);
 }
 
-void Mirror::committed(CheckpointRef checkpoint) {
+void Replicator::committed(CheckpointRef checkpoint) {
   const std::lock_guard lock(mutex_);
   if (shared_.expected.erase(checkpoint) == 0) return;
   if (options_.config.checkpoints == RemoteConfig::Checkpoints::best) {
@@ -58,7 +58,7 @@ void Mirror::committed(CheckpointRef checkpoint) {
   changed_.notify_all();
 }
 
-void Mirror::dropped(TrialId trial, const std::vector<int>& indices) {
+void Replicator::dropped(TrialId trial, const std::vector<int>& indices) {
   const bool keeps_all = options_.config.checkpoints == RemoteConfig::Checkpoints::all;
   const std::lock_guard lock(mutex_);
   for (const int index : indices) {
@@ -74,7 +74,7 @@ void Mirror::dropped(TrialId trial, const std::vector<int>& indices) {
   changed_.notify_all();
 }
 
-bool Mirror::needs(CheckpointRef checkpoint) const {
+bool Replicator::needs(CheckpointRef checkpoint) const {
   const std::lock_guard lock(mutex_);
   const bool waits = shared_.expected.contains(checkpoint) || shared_.queue.contains(checkpoint);
   if (waits && options_.config.checkpoints == RemoteConfig::Checkpoints::all) return true;
@@ -91,45 +91,45 @@ bool Mirror::needs(CheckpointRef checkpoint) const {
   return is_newest && (is_newer(shared_.expected) || is_newer(shared_.queue));
 }
 
-std::optional<RemotePlace> Mirror::place(CheckpointRef checkpoint) const {
+std::optional<RemotePlace> Replicator::place(CheckpointRef checkpoint) const {
   const std::lock_guard lock(mutex_);
   const auto up = shared_.up.find(checkpoint);
   if (up == shared_.up.end()) return std::nullopt;
   return RemotePlace{root_, up->second};
 }
 
-void Mirror::fetch(CheckpointRef checkpoint) {
+void Replicator::fetch(CheckpointRef checkpoint) {
   const std::lock_guard lock(mutex_);
   shared_.fetches.insert(checkpoint);
   if (shared_.unreachable_since != 0) say_it_waits(shared_, checkpoint, shared_.last_error);
   changed_.notify_all();
 }
 
-std::optional<CheckpointRef> Mirror::next_fetch() const {
+std::optional<CheckpointRef> Replicator::next_fetch() const {
   const std::lock_guard lock(mutex_);
   if (shared_.fetches.empty() || shared_.is_finishing) return std::nullopt;
   return *shared_.fetches.begin();
 }
 
-void Mirror::note_fetched(CheckpointRef checkpoint, const std::string& lost) {
+void Replicator::note_fetched(CheckpointRef checkpoint, const std::string& lost) {
   const std::lock_guard lock(mutex_);
   shared_.fetches.erase(checkpoint);
   shared_.said.erase(checkpoint);
   shared_.news.fetched.push_back({checkpoint, lost});
 }
 
-CheckpointMirror::News Mirror::take_news() {
+CheckpointReplicator::News Replicator::take_news() {
   const std::lock_guard lock(mutex_);
   return std::exchange(shared_.news, {});
 }
 
-bool Mirror::is_wanted(CheckpointRef checkpoint) const {
+bool Replicator::is_wanted(CheckpointRef checkpoint) const {
   const std::lock_guard lock(mutex_);
   return shared_.queue.contains(checkpoint);
 }
 
 /// The newest of a trial, which is what a resume wants; the trials take turns.
-std::optional<CheckpointRef> Mirror::next_checkpoint() {
+std::optional<CheckpointRef> Replicator::next_checkpoint() {
   const std::lock_guard lock(mutex_);
   const auto& queue = shared_.queue;
   if (queue.empty()) return std::nullopt;
@@ -141,14 +141,14 @@ std::optional<CheckpointRef> Mirror::next_checkpoint() {
   return shared_.under_way;
 }
 
-void Mirror::note_nothing_under_way() {
+void Replicator::note_nothing_under_way() {
   const std::lock_guard lock(mutex_);
   if (!shared_.under_way) return;
   shared_.news.settled.push_back(shared_.under_way->trial);
   shared_.under_way.reset();
 }
 
-void Mirror::note_up(CheckpointRef checkpoint, const std::string& directory) {
+void Replicator::note_up(CheckpointRef checkpoint, const std::string& directory) {
   const std::lock_guard lock(mutex_);
   ++shared_.uploaded;
   shared_.under_way.reset();
@@ -171,7 +171,7 @@ void Mirror::note_up(CheckpointRef checkpoint, const std::string& directory) {
 }
 
 /// Said once: what its program names so, it names so each time.
-void Mirror::note_unfit(CheckpointRef checkpoint, const Error& error) {
+void Replicator::note_unfit(CheckpointRef checkpoint, const Error& error) {
   note_lost(checkpoint);
   const std::lock_guard lock(mutex_);
   shared_.last_error = error.what();
@@ -183,7 +183,7 @@ void Mirror::note_unfit(CheckpointRef checkpoint, const Error& error) {
   shared_.unfit.insert(checkpoint);
 }
 
-void Mirror::note_lost(CheckpointRef checkpoint) {
+void Replicator::note_lost(CheckpointRef checkpoint) {
   const std::lock_guard lock(mutex_);
   shared_.queue.erase(checkpoint);
   shared_.under_way.reset();

@@ -18,14 +18,14 @@
 #include <vector>
 
 #include "tuner/base/error.h"
-#include "tuner/checkpoints/checkpoint_mirror.h"
+#include "tuner/checkpoints/checkpoint_replicator.h"
 #include "tuner/disk/file_system.h"
 #include "tuner/model/remote_config.h"
 #include "tuner/remote/markers.h"
 
 namespace tune {
 
-class Mirror final : public CheckpointMirror {
+class Replicator final : public CheckpointReplicator {
  public:
   struct Options {
     std::filesystem::path directory;  ///< of the experiment, absolute
@@ -40,9 +40,9 @@ class Mirror final : public CheckpointMirror {
   /// Starts rclone and takes the lease. A store that cannot be reached is waited for later; Error
   /// (user) for what does not pass by itself: no rclone, no such remote, another experiment there,
   /// another driver.
-  Mirror(FileSystem& files, Options options);
+  Replicator(FileSystem& files, Options options);
   /// Gives the lease back if that is soon done; waits for nothing else, see `finish`.
-  ~Mirror() override;
+  ~Replicator() override;
 
   /// A checkpoint that the experiment knows as it begins.
   struct Known {
