@@ -127,7 +127,7 @@ class FileWriter {
   std::uint64_t turns_ = 0;                        ///< of the thread
   std::uint64_t dropped_ = 0;
   bool overflow_reported_ = false;
-  bool flushing_durable_ = false;  ///< the next flush is a settle's
+  bool flushing_durable_ = false;  ///< the next flush is flush_durable's
   std::uint64_t flushes_wanted_ = 0;
   std::uint64_t flushes_done_ = 0;
   bool ending_ = false;

@@ -240,7 +240,7 @@ class Repeat : public Searcher {
     Observation mean;
     using Columns = std::vector<std::vector<double>>;  // the tries' values, one under the other
     Columns scores, constraints;
-    const auto take_in = [](const std::vector<double>& values, Columns& columns) {
+    const auto add = [](const std::vector<double>& values, Columns& columns) {
       columns.resize(values.size());
       for (std::size_t i = 0; i < values.size(); ++i) columns[i].push_back(values[i]);
     };
@@ -251,8 +251,8 @@ class Repeat : public Searcher {
       if (!has_worked(end)) continue;
       if (how != Ended::stopped) how = end.how;
       mean.iteration = std::max(mean.iteration, end.last.iteration);
-      take_in(end.last.scores, scores);
-      take_in(end.last.constraints, constraints);
+      add(end.last.scores, scores);
+      add(end.last.constraints, constraints);
     }
     for (const auto& column : scores) mean.scores.push_back(mean_of(column));
     for (const auto& column : constraints) {

@@ -15,7 +15,7 @@ using State = WorkerGroup::State;
 using StopLevel = WorkerGroup::StopLevel;
 
 TEST_CASE("Every message in every state has one meaning", "[worker_group]") {
-  for (const Row& row : conversation_table()) {
+  for (const Row& row : worker_group_table()) {
     for (std::size_t i = 0; i < messages; ++i) {
       World world;
       row.is_reset ? world.go_to_reset(row.state) : world.go_to(row.state);

@@ -134,7 +134,7 @@ std::string word(const WorkerGroup::WorkerEvent& event) {
   return words[event.index()];
 }
 
-const std::vector<Row>& conversation_table() {
+const std::vector<Row>& worker_group_table() {
   static const std::vector<Row> table{
       {State::launching,
        false,
@@ -209,7 +209,7 @@ std::string expected(const World& world, Message message, LaunchId who,
       state != State::lost) {
     return "gone>lost";
   }
-  const auto& table = conversation_table();
+  const auto& table = worker_group_table();
   const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) {
     return r.state == state && r.is_reset == is_new;
   });

@@ -71,7 +71,7 @@ struct Row {
   bool is_reset;  ///< since which nothing was answered
   std::string comes_to[messages];
 };
-const std::vector<Row>& conversation_table();
+const std::vector<Row>& worker_group_table();
 
 /// Lets two bytes each say what happens next in a worker group of up to three processes, and holds
 /// it against the table. The first thing that does not agree, as a sentence; or nothing.

@@ -31,7 +31,7 @@ struct RunInfo {
   std::optional<Seconds> time_budget_s = {};
 };
 
-/// See `Callback::settle`.
+/// See `Callback::flush_durable`.
 using DurableFlush = std::function<void(const std::stop_token&)>;
 
 /// Runs on the loop's thread, so a hook must return quickly: hand slow work to a thread of your

@@ -41,7 +41,7 @@ CallbackList::States CallbackList::save() {
 
 std::vector<DurableFlush> CallbackList::flush_durable() {
   std::vector<DurableFlush> work;
-  call("settle", [&](Callback& callback) {
+  call("flush_durable", [&](Callback& callback) {
     if (auto flushes = callback.flush_durable()) work.push_back(std::move(flushes));
   });
   return work;

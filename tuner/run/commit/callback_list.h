@@ -45,7 +45,7 @@ class CallbackList {
   using States = std::vector<std::pair<std::string, Json>>;
   States save();
 
-  /// What a snapshot has to wait for, see Callback::settle. Valid as long as this object.
+  /// What a snapshot has to wait for, see Callback::flush_durable. Valid as long as this object.
   std::vector<DurableFlush> flush_durable();
 
   /// A sentence for the user, to every callback.

@@ -485,7 +485,7 @@ std::string WorkerGroup::Member::name() const { return rank ? name_of(rank->rank
 WorkerGroup::Member& WorkerGroup::member(LaunchId id) {
   const auto found = std::find_if(members_.begin(), members_.end(),
                                   [id](const Member& each) { return each.id == id; });
-  ensure(found != members_.end(), "a process speaks in its own conversation");
+  ensure(found != members_.end(), "a process speaks in its own worker group");
   return *found;
 }
 

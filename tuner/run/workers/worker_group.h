@@ -259,8 +259,8 @@ class WorkerGroup {
   std::optional<LaunchId> first_failed_rank_;
   std::optional<std::string> fault_;
   std::string obstacle_;           ///< see Gone
-  std::optional<Gone> first_end_;  ///< of the culprit, if there is one
-  bool is_explained_ = false;      ///< the culprit's end was not in order
+  std::optional<Gone> first_end_;  ///< of the first failed rank, if there is one
+  bool is_explained_ = false;      ///< the first failed rank's end was not in order
   bool is_blamed_ = false;         ///< log_ is of the one that is to blame
   bool is_done_ = false;           ///< by its last result
   bool is_function_ = false;

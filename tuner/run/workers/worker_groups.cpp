@@ -15,7 +15,7 @@ WorkerGroup& WorkerGroups::open(Allocation allocation) {
 }
 
 void WorkerGroups::close(WorkerGroup& worker_group) {
-  ensure(!worker_group.has_processes(), "a conversation ends with its processes");
+  ensure(!worker_group.has_processes(), "a worker group ends with its processes");
   deadlines_.erase({worker_group.deadline(), &worker_group});
   const auto place = places_.find(&worker_group);
   all_.erase(place->second);
