@@ -191,7 +191,7 @@ namespace {
 
 /// The table's answer, and what it says of one process turned into what it means for several.
 std::string expected(const World& world, Message message, LaunchId who,
-                     const std::set<LaunchId>& answered, bool is_reset, LaunchId culprit) {
+                     const std::set<LaunchId>& answered, bool is_reset, LaunchId failed_first) {
   const State state = world.talk.state();
   const std::string name = to_string(state);
   const bool is_last = world.notes.live.size() == 1;
@@ -215,7 +215,7 @@ std::string expected(const World& world, Message message, LaunchId who,
   });
   const std::string& one = row->comes_to[static_cast<std::size_t>(message)];
   // What befalls the others when one has gone is not why the attempt ends.
-  const bool is_followed = culprit != LaunchId{} && culprit != who && message != Message::late;
+  const bool is_followed = failed_first != LaunchId{} && failed_first != who && message != Message::late;
   const bool is_answer = one.starts_with("ready>") || one.starts_with("stepped>") ||
                          one.starts_with("saved>") || one.starts_with("stayed>");
   if (!is_answer) return is_followed && one.starts_with("failed>") ? ">leaving" : one;
@@ -233,7 +233,7 @@ std::string walk(std::span<const std::uint8_t> bytes) {
   WorkerGroup& talk = world.talk;
   std::set<LaunchId> answered;  // to what the state waits for
   bool is_reset = false;        // and has not answered since
-  LaunchId culprit{};           // none
+  LaunchId failed_first{};           // none
   std::uint64_t launched = 0;
   const auto is_spoken_to = [&talk] {
     return talk.state() == State::launching || talk.state() == State::ready ||
@@ -252,9 +252,9 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       if (message == Message::late && talk.deadline() == never_s) continue;
       const LaunchId who{*std::next(world.notes.live.begin(),
                                     bytes[i + 1] % static_cast<int>(world.notes.live.size()))};
-      const std::string should = expected(world, message, who, answered, is_reset, culprit);
-      if (message == Message::disconnected && is_spoken_to() && culprit == LaunchId{}) {
-        culprit = who;
+      const std::string should = expected(world, message, who, answered, is_reset, failed_first);
+      if (message == Message::disconnected && is_spoken_to() && failed_first == LaunchId{}) {
+        failed_first = who;
       }
       const std::string event = word(say(talk, message, who));
       const std::string is = event + ">" + to_string(talk.state());
@@ -290,7 +290,7 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       talk.shorten_deadline(bytes[i + 1]);
       world.notes.now += bytes[i + 1];
     }
-    if (std::exchange(launched, world.notes.last) != world.notes.last) culprit = {};
+    if (std::exchange(launched, world.notes.last) != world.notes.last) failed_first = {};
     world.all_run();
     if (talk.state() != before) answered.clear();
     const bool is_theirs = talk.state() == State::ready || talk.state() == State::stepping ||

@@ -178,7 +178,7 @@ class AskServer {
   explicit AskServer(AskSession& session) : session_(session) {}
 
   /// Takes in all lines of `text`; answers with as many or more, once all is on disk.
-  void read(std::string_view text) {
+  void answer_lines(std::string_view text) {
     std::string answers;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
@@ -291,11 +291,11 @@ int converse(AskSession& session) {
     if (got == 0) break;
     text.append(block, static_cast<std::size_t>(got));
     const std::size_t whole = text.rfind('\n') + 1;  // 0 if there is none
-    if (whole > 0) server.read(std::string_view(text).substr(0, whole));
+    if (whole > 0) server.answer_lines(std::string_view(text).substr(0, whole));
     text.erase(0, whole);
     if (text.size() > longest_line) throw user_error("a line on standard input is over 16 MiB");
   }
-  if (!text.empty()) server.read(text);
+  if (!text.empty()) server.answer_lines(text);
   return server.has_errors() ? exit_bad_input : exit_ok;
 }
 

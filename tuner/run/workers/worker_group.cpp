@@ -591,12 +591,12 @@ WorkerGroup::WorkerEvent WorkerGroup::remove(LaunchId id, Gone gone) {
                              (gone.signal == SIGKILL && stop_level_ == StopLevel::sigkill));
   const bool explains = !is_clean && !is_our_doing;
   if (explains && !first_failed_rank_ && is_spoken_to()) first_failed_rank_ = id;
-  const bool is_culprit = first_failed_rank_ == id && explains;
-  if (!first_end_ || is_culprit) {
+  const bool is_first_failed = first_failed_rank_ == id && explains;
+  if (!first_end_ || is_first_failed) {
     first_end_ = std::move(gone);
-    if (is_culprit || !is_blamed_) attribute_failure(left);
+    if (is_first_failed || !is_blamed_) attribute_failure(left);
   }
-  is_explained_ = is_explained_ || is_culprit;
+  is_explained_ = is_explained_ || is_first_failed;
 
   if (was_being_reset) state_ = State::replacing;
   if (state_ == State::offered) withdraw_offer();
