@@ -225,7 +225,7 @@ TEST_CASE("Whoever prints numbers for a minute and never the metric is told how 
   REQUIRE_FALSE(remarks.empty());
   CHECK(remarks.front() ==
         "has printed no number for the metric 'val_loss' so far; names that were seen: lr; it "
-        "printed last: 'the validation loss was 0.91, in 3 s'. If that line has it: --set "
+        "printed last: 'the validation loss was 0.91, in 3 s'. If that line has it, as 0.91: --set "
         "'trainable/plain/metrics="
         "{\"val_loss\":\"the +validation +loss +was +([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\"}'");
   CHECK(remarks_on(text + "val_loss: 3\n", 60).empty());

@@ -142,29 +142,112 @@ std::string pattern_of(std::string_view text) {
   return pattern;
 }
 
+/// Where the number ends that begins at `begin`.
+std::size_t number_end(std::string_view line, std::size_t begin) {
+  std::size_t at = begin;
+  while (at < line.size()) {
+    const char c = line[at];
+    const bool is_exponent = (c == 'e' || c == 'E') && at > begin && at + 1 < line.size() &&
+                             std::string_view("0123456789+-").find(line[at + 1]) != line.npos;
+    const bool is_sign =
+        (c == '+' || c == '-') && (at == begin || line[at - 1] == 'e' || line[at - 1] == 'E');
+    if (!is_digit(c) && c != '.' && !is_exponent && !is_sign) break;
+    ++at;
+  }
+  return at;
+}
+
+/// Whether the number at `begin` is a part of a name, "AP75" or "Acc@5", or drawn by a progress
+/// bar.
+bool is_no_value(std::string_view line, std::size_t begin) {
+  const bool is_in_word =
+      begin > 0 && (is_letter(line[begin - 1]) || line[begin - 1] == '_' || line[begin - 1] == '@');
+  return is_in_word || line.substr(number_end(line, begin)).starts_with("%|");
+}
+
+/// The first number from `from` on that stands behind a colon or an equals sign which is in no
+/// brackets, with neither comma nor bar before: "76.4" of "10000 test images: 76.4 %". npos: none.
+std::size_t number_behind_colon(std::string_view line, std::size_t from, int depth) {
+  for (std::size_t at = from; at < line.size(); ++at) {
+    const char c = line[at];
+    if (std::string_view("([{").find(c) != line.npos) ++depth;
+    if (std::string_view(")]}").find(c) != line.npos) depth = std::max(depth - 1, 0);
+    if (depth > 0) continue;
+    if (std::string_view(",;|").find(c) != line.npos) return line.npos;
+    if (c != ':' && c != '=') continue;
+    const std::size_t number = line.find_first_not_of(" \t", at + 1);
+    if (number != line.npos && number_end(line, number) > number) return number;
+  }
+  return line.npos;
+}
+
+/// How many brackets are open at `end`.
+int depth_at(std::string_view line, std::size_t end) {
+  int depth = 0;
+  for (const char c : line.substr(0, end)) {
+    if (std::string_view("([{").find(c) != line.npos) ++depth;
+    if (std::string_view(")]}").find(c) != line.npos) depth = std::max(depth - 1, 0);
+  }
+  return depth;
+}
+
+/// Whether the word before `begin` says that the number counts something.
+bool is_behind_count(std::string_view line, std::size_t begin) {
+  constexpr std::string_view counts[] = {"epoch", "epochs", "step",  "steps", "iteration", "iter",
+                                         "batch", "fold",   "round", "after", "at",        "the"};
+  std::size_t end = begin;
+  while (end > 0 && !is_letter(line[end - 1])) --end;
+  std::size_t first = end;
+  while (first > 0 && is_letter(line[first - 1])) --first;
+  std::string word(line.substr(first, end - first));
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(std::begin(counts), std::end(counts), word) != std::end(counts);
+}
+
+/// The number that the metric's words mean, which stand before the one at `begin`: that one, or
+/// one behind a colon later on, where the first counts something. npos: none.
+std::size_t meant_number(std::string_view line, std::size_t begin) {
+  const int depth = depth_at(line, begin);
+  const std::size_t sign = line.find_last_not_of(" \t", begin == 0 ? line.npos : begin - 1);
+  const bool is_behind_colon =
+      begin > 0 && sign != line.npos && (line[sign] == ':' || line[sign] == '=') && depth == 0;
+  if (is_behind_colon) return is_no_value(line, begin) ? line.npos : begin;
+  const std::size_t later = number_behind_colon(line, number_end(line, begin), depth);
+  if (later != line.npos) return is_no_value(line, later) ? line.npos : later;
+  const bool is_value = depth == 0 && !is_no_value(line, begin) && !is_behind_count(line, begin);
+  return is_value ? begin : line.npos;
+}
+
 }  // namespace
 
-std::string expression_for(std::string_view line, std::string_view metric) {
+ProposedExpression expression_for(std::string_view line, std::string_view metric) {
   constexpr std::size_t most_before = 24;  // enough to tell it from other numbers of the line
   for (std::size_t end = line.size(); end > 0;) {
     const std::size_t at = line.find_last_of("0123456789", end - 1);
     if (at == line.npos) break;
-    const std::size_t begin = number_begin(line, at);
-    if (is_cut_before(line, begin) || is_behind_dash(line.substr(0, begin))) return "";
-    if (is_meant_in(metric, words_before(line, begin))) {
-      const std::size_t first = begin > most_before ? begin - most_before : 0;
-      std::size_t from = first;
-      while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
-      if (from == begin) from = first;
-      std::string_view before = line.substr(from, begin - from);
-      const bool has_minus = before.ends_with(unicode_minus);
-      if (has_minus) before.remove_suffix(unicode_minus.size());
-      return pattern_of(before) + (has_minus ? "((?:\u2212)?" : "([-+]?") +
-             "[0-9.]+(?:[eE][-+]?[0-9]+)?)";
+    const std::size_t named = number_begin(line, at);
+    end = named;
+    if (!is_meant_in(metric, words_before(line, named))) {
+      if (is_cut_before(line, named) || is_behind_dash(line.substr(0, named))) return {};
+      continue;
     }
-    end = begin;
+    const std::size_t begin = meant_number(line, named);
+    if (begin == line.npos) continue;
+    if (is_cut_before(line, begin) || is_behind_dash(line.substr(0, begin))) return {};
+    const std::size_t first = begin > most_before ? begin - most_before : 0;
+    std::size_t from = first;
+    while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
+    if (from == begin) from = first;
+    std::string_view before = line.substr(from, begin - from);
+    const bool has_minus = before.ends_with(unicode_minus);
+    if (has_minus) before.remove_suffix(unicode_minus.size());
+    return {pattern_of(before) + (has_minus ? "((?:\u2212)?" : "([-+]?") +
+                "[0-9.]+(?:[eE][-+]?[0-9]+)?)",
+            std::string(has_minus ? "-" : "") +
+                std::string(line.substr(begin, number_end(line, begin) - begin))};
   }
-  return "";
+  return {};
 }
 
 }  // namespace tune

@@ -16,8 +16,13 @@ namespace tune {
 std::vector<std::string> names_in(std::string_view text, std::size_t most,
                                   std::span<const std::string> awaited = {});
 
-/// An expression for the last number of `line` that the words of `metric` stand before (see
-/// is_meant_in), with no number between; empty if there is none.
-std::string expression_for(std::string_view line, std::string_view metric);
+/// How a number of a line is read that has another name, or none.
+struct ProposedExpression {
+  std::string text;    ///< the expression; empty: none can be proposed
+  std::string number;  ///< what it reads there
+};
+/// For the last number of `line` that the words of `metric` (see is_meant_in) stand before: with no
+/// number between, or with one that counts something, as in "accuracy after epoch 3: 0.76".
+ProposedExpression expression_for(std::string_view line, std::string_view metric);
 
 }  // namespace tune

@@ -68,7 +68,7 @@ std::string last_line_with_number(std::string_view text, std::string_view metric
   const auto take = [&](std::string_view line, bool) {
     line = line.substr(0, shown_bytes);
     const bool has_number = metric.empty() ? line.find_first_of("0123456789") != line.npos
-                                           : !expression_for(line, metric).empty();
+                                           : !expression_for(line, metric).text.empty();
     if (has_number) last = line;
   };
   splitter.add(text, take);
@@ -434,8 +434,9 @@ std::string ScriptSession::way_to_read(const std::string& seen, const std::strin
     return ". What is called otherwise is read by the words before it: " +
            option("WORDS ([-+0-9.e]+)");
   }
-  return ". If " + (line == shown ? "that line" : "'" + line + "'") +
-         " has it: " + option(expression_for(line, metric));
+  const ProposedExpression proposed = expression_for(line, metric);
+  return ". If " + (line == shown ? "that line" : "'" + line + "'") + " has it, as " +
+         proposed.number + ": " + option(proposed.text);
 }
 
 std::string ScriptSession::what_is_missing() const {
