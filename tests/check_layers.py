@@ -17,8 +17,8 @@ NARROWED = [
     (r"tuner/(?!view/)[^/]+/|schedulers/|searchers/|callbacks/", r"trainable/", WIRE),
     (r"apps/examples/", r"(tuner|callbacks|schedulers|searchers)/", r"tuner/tuner\.h"),
     (r"apps/examples/", r"trainable/", r"trainable/(trainable|values|json_levels)\.h"),
-    (r"tuner/run/", r"tuner/process/", r"tuner/process/(activity|interrupts|process_spec)\.h"),
-    (r"tuner/(host|remote)/", r"tuner/process/", r"tuner/process/(activity|helper_process|process_spec)\.h"),
+    (r"tuner/run/", r"tuner/process/", r"tuner/process/(activity_tracker|interrupts|process_spec)\.h"),
+    (r"tuner/(host|remote)/", r"tuner/process/", r"tuner/process/(activity_tracker|helper_process|process_spec)\.h"),
     (r"tuner/plugin\.h", r"tuner/", r"tuner/(base|model|policy|space)/"),
     # It has a library in it, which takes seconds to compile.
     (r"(?!tuner/(model|execution)/[^/]*(/[^/]*)?\.cpp|tuner/model/json_fields\.h)", r"tuner/model/(metrics_dom|json_fields)\.h", r"$^"),

@@ -215,7 +215,8 @@ std::string expected(const World& world, Message message, LaunchId who,
   });
   const std::string& one = row->comes_to[static_cast<std::size_t>(message)];
   // What befalls the others when one has gone is not why the attempt ends.
-  const bool is_followed = failed_first != LaunchId{} && failed_first != who && message != Message::late;
+  const bool is_followed =
+      failed_first != LaunchId{} && failed_first != who && message != Message::late;
   const bool is_answer = one.starts_with("ready>") || one.starts_with("stepped>") ||
                          one.starts_with("saved>") || one.starts_with("stayed>");
   if (!is_answer) return is_followed && one.starts_with("failed>") ? ">leaving" : one;
@@ -233,7 +234,7 @@ std::string walk(std::span<const std::uint8_t> bytes) {
   WorkerGroup& talk = world.talk;
   std::set<LaunchId> answered;  // to what the state waits for
   bool is_reset = false;        // and has not answered since
-  LaunchId failed_first{};           // none
+  LaunchId failed_first{};      // none
   std::uint64_t launched = 0;
   const auto is_spoken_to = [&talk] {
     return talk.state() == State::launching || talk.state() == State::ready ||
