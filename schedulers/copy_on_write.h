@@ -1,6 +1,5 @@
-// Values that are copied fast, however large: a copy has the same parts, and who changes one makes
-// it his own first. For what a snapshot takes on the loop and makes into text beside it.
-// Knows nothing of what they hold.
+// Copy-on-write values: a copy shares all parts, and who changes one copies that part first. So a
+// snapshot takes a scheduler's state in no time on the loop, and makes text of it on a thread.
 #pragma once
 
 #include <cstddef>

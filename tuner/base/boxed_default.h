@@ -1,5 +1,5 @@
-// What hardly any of very many objects has.
-// Knows nothing else.
+// A member that nearly all of very many objects have at its default value, such as a trial's error:
+// one pointer in the object, and a value on the heap only where it is another.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,5 @@
-// JSON texts that very many are kept of and that mostly differ in their values alone, such as the
-// configs of all trials: what they have in common is kept once.
-// Knows no key and no value's meaning.
+// Interned JSON texts: of very many that mostly differ in their values alone, such as the configs
+// of all trials, the rest of the text is kept once for all.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The seam for what becomes of checkpoints. Implementations: checkpoint_store (a disk), memory in
-// simulations. Checkpoints are named by trial and index; paths come from here and nowhere else.
+// The interface of whatever keeps checkpoints. Implementations: checkpoint_store (a disk), memory
+// in simulations. Checkpoints are named by trial and index; paths come from here and nowhere else.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// A lock's lease: its owner renews it while it lives, and who asks watches whether that happens.
+// A lock's lease: its owner renews it while it lives (a heartbeat), and who asks watches whether
+// that happens.
 // Never compares the clocks of two hosts.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The experiment as the fold of its events: `apply` is the only way to change it.
+// The experiment as the fold of its events (event sourcing): `apply` is the only way to change it.
 // Knows no policy, process or file.
 #pragma once
 

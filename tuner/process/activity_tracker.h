@@ -1,5 +1,5 @@
-// What the threads of a driver are at, for whoever has to say why it does not end.
-// Knows no thread. Only this header, since rooms use it that must not link each other.
+// Tracks what each thread of a driver is doing, and since when, so that the watchdog can say why it
+// does not end. Only this header, since rooms use it that must not link each other.
 #pragma once
 
 #include <chrono>

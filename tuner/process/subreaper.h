@@ -1,5 +1,5 @@
-// The driver's children that it has not started: what trials leave behind when their own parents
-// end. Knows launches, not what a trial is.
+// The driver as a child subreaper (prctl(2)): it adopts what trials leave behind when their own
+// parents end, ends that, and reaps it. Knows launches, not what a trial is.
 #pragma once
 
 #include <sys/types.h>

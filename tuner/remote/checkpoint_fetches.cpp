@@ -90,7 +90,7 @@ CheckpointFetches::FetchState CheckpointFetches::look() {
     if (is_whole) return FetchState::came;
   } catch (const RemoteError& error) {
     abandon();
-    // What rclone itself finds damaged, the keeper finds missing.
+    // What rclone itself finds damaged, CheckpointStorage finds missing.
     if (error.kind() == RemoteError::Kind::damaged || error.kind() == RemoteError::Kind::too_large)
       return FetchState::came;
     if (error.kind() != RemoteError::Kind::missing) throw;

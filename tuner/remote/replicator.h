@@ -1,6 +1,6 @@
-// Keeps an experiment on a remote store beside the loop, which never waits for it: names come in,
-// a thread of its own with a server of its own puts up what they name. What cannot be put up waits.
-// Knows no policy and no process of a trial.
+// Replicates an experiment to a remote store, asynchronously: the loop queues names of checkpoints
+// and never waits; a thread with an rclone of its own uploads what they name, and tries again what
+// could not be uploaded. It sees no policy and no process of a trial.
 #pragma once
 
 #include <atomic>

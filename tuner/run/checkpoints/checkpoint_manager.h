@@ -1,8 +1,7 @@
-// Checkpoints on their way: a directory aside, the commit beside the loop, the record, retention
-// with pins, deletion after the record is on disk. Commits of one trial are made and recorded in
-// the order of its saves.
-// Knows no process and no path of a checkpoint: who writes into a directory is the loop's business,
-// where it is the keeper's.
+// Takes each save from a temporary directory to a committed checkpoint: checksums and sync on a
+// thread, then the record, then retention, and deletion once its record is on disk. Checkpoints
+// that a restore still reads are pinned. Commits of one trial are recorded in the order of its
+// saves. It starts no process and knows no path: the loop says who writes, CheckpointStorage where.
 #pragma once
 
 #include <cstdint>

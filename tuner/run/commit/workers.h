@@ -1,6 +1,6 @@
-// Threads for work that the loop must not wait for: what blocks on the disk, and searchers that
-// think. What follows from it runs on the loop's thread again. Work goes by lanes, so that what
-// takes minutes never stands before what takes none.
+// A thread pool in lanes, for work that the loop must not wait for: what blocks on the disk, and
+// searchers that think. Completions run on the loop's thread again. Each lane has threads of its
+// own, so that what takes minutes never stands before what takes none.
 // Knows nothing of files or searchers.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Tells a fault of the machine from faults of trials, so that the first costs no trial: it holds up
-// launches while nothing that is launched comes to anything, tries one now and then, and gives up
-// after a while.
+// A circuit breaker for launches: while nothing that is launched comes to anything, it is open and
+// holds launches up, tries one now and then (half open), and gives up after a while. So a fault of
+// the machine costs no trial.
 // Knows no process and reads no clock.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The processes of paused trials that wait with all that they have in memory: how many may, and
-// which is given up first.
+// The pool of warm processes: those of paused trials, which wait with all that they have in memory.
+// It says how many may, and which is evicted first.
 // Knows no process and measures nothing: it is told.
 #pragma once
 

@@ -1,7 +1,7 @@
-// What the driver and the processes of one attempt say to each other: who may say what when, how
-// long each may take, and the way out. One object owns the processes, what they hold of the
-// machine, and the one state machine that they are in; docs/protocol.md has its table.
-// Knows no policy and no record; what it does to the world goes through a Link.
+// The worker processes of one attempt, as one: one process, or one a rank. It owns them, what they
+// hold of the machine, and the state machine that they are in: which message is due, how long each
+// may take, and how they are stopped (request, SIGTERM, SIGKILL). docs/protocol.md has its table.
+// It sees no policy and no record; what it does to processes goes through a Transport.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class WorkerGroup {
     leaving,    ///< on their way out; what they say is not heard any more
     lost,       ///< killed, and not gone: nothing more can be done
   };
-  /// How far they have been urged to leave.
+  /// By what they have been told to end.
   enum class StopLevel { none, request, sigterm, sigkill };
 
   /// What it does to the world. What is called comes to pass later, in the order of the calls.
@@ -147,7 +147,7 @@ class WorkerGroup {
   /// What they hold is given to others while they wait; `hold` takes it up again. State idle.
   Allocation release_allocation() { return std::exchange(allocation_, {}); }
   void hold(Allocation allocation) { allocation_ = std::move(allocation); }
-  /// Urges them to leave, at least so much. No attempt that they were to begin follows.
+  /// Tells them to end, by at least this. No attempt that they were to begin follows.
   void leave(StopLevel stop_level);
   /// The deadline is at most `seconds` from now.
   void shorten_deadline(Seconds seconds);
