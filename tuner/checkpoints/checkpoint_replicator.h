@@ -30,8 +30,8 @@ class CheckpointReplicator {
   virtual std::optional<int> keep_local() const = 0;
   /// Where it is, whole; nothing if it is not there.
   virtual std::optional<RemotePlace> place(CheckpointRef checkpoint) const = 0;
-  /// Downloads an evicted one to where CheckpointStorage accepts it. Asked for again while that is under
-  /// way, it is the same.
+  /// Downloads an evicted one to where CheckpointStorage accepts it. Asked for again while that is
+  /// under way, it is the same.
   virtual void fetch(CheckpointRef checkpoint) = 0;
 
   struct Fetched {
