@@ -26,6 +26,20 @@ def said(*acts):
             yield f"{type(error).__name__}: {error}"
 """
 
+RESULT = HEAD + """
+from tune.results import _best_row
+
+class Rows:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def of(self, trial_id):
+        return self.rows
+
+def result(*rows):
+    return tune.Result("trial_00000", {}, {}, ".", "TERMINATED", _histories=Rows(rows))
+"""
+
 
 class Given(PythonCase):
     def refuses(self, setup, expected):
@@ -98,6 +112,19 @@ if __name__ == "__main__":
             ("list(tune.events('nowhere'))", "there is no experiment in .*nowhere$"),
             ("search(name='done') and tune.Tuner.restore('results/done', train, num_sample=4).fit()", "exit code 2: num_sample: unknown field 'num_sample', did you mean 'num_samples'"),
             ("tune.Result('trial_00000', {}, {}, '.', 'TERMINATED').metrics_dataframe", "pip install pandas; metrics_history")])
+
+    def test_a_trials_best_row_is_found_by_truths_too_which_are_1_and_0(self):
+        found = self.answer(RESULT + """
+print(json.dumps([_best_row(result({"ok": False}, {"ok": True}, {"ok": 0.5}), "ok", mode)["ok"] for mode in ("max", "min")]))
+""")
+        self.assertEqual(found, [True, False])
+
+    def test_a_table_has_all_digits_of_whole_numbers_beside_gaps(self):
+        found = self.answer(RESULT + """
+table = result({"n": 2**53 + 1, "a": {"n": 2**53 + 1}, "m": 1}, {"o": 0.5}).metrics_dataframe
+print(json.dumps([table[name][0] == 2**53 + 1 for name in ("n", "a/n")] + [str(table["m"].dtype), int(table["n"].isna().sum())]))
+""", python=self.python_with("pandas"))
+        self.assertEqual(found, [True, True, "float64", 1])
 
     def test_ray_trains_names_say_what_stands_in_their_place(self):
         workers = r"write tune\.Tuner\(train, \.\.\., num_workers=2, resources_per_worker=\{'cpu': 1\}\); docs/workers"

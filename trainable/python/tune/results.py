@@ -72,7 +72,7 @@ class Result:
     @property
     def metrics_dataframe(self) -> Any:
         """The same as a table of pandas, which must be installed."""
-        return _pandas().json_normalize(self.metrics_history, sep="/")
+        return _table(_pandas(), self.metrics_history)
 
     def _repr_html_(self) -> str:
         from tune import _notebook
@@ -119,6 +119,17 @@ def _pandas() -> Any:
             "a table needs pandas: pip install pandas; metrics_history has the same as a list"
         ) from None
     return pandas
+
+
+def _table(pandas: Any, rows: list[dict[str, Any]]) -> Any:
+    """A column with whole numbers and gaps is one of doubles to pandas. Where these lack digits of
+    a number, Python's numbers stand in the column, and None in the gaps."""
+    frame = pandas.json_normalize(rows, sep="/")
+    for name in frame.select_dtypes("float").columns:
+        values = [_value(row, name) for row in rows]
+        if any(isinstance(value, int) and value != float(value) for value in values):
+            frame[name] = pandas.Series(values, index=frame.index, dtype=object)
+    return frame
 
 
 def _manifest(checkpoint: str) -> Any:
@@ -170,10 +181,10 @@ def _value(metrics: Any, name: str) -> Any:
 
 
 def _metric(metrics: Any, name: str) -> float | None:
-    """The metric called `name`, where nested ones have slashes; None: it is no finite number, which
-    is never the best."""
+    """The metric called `name`, where nested ones have slashes; true and false are 1 and 0, as
+    everywhere. None: it is no finite number, which is never the best."""
     value = _value(metrics, name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return value
 
@@ -363,7 +374,7 @@ class ResultGrid:
             }
             for each in self._results
         ]
-        return pandas.json_normalize(rows, sep="/")
+        return _table(pandas, rows)
 
     def __repr__(self) -> str:
         return f"ResultGrid({self.experiment_path!r}, {len(self)} trials)"
