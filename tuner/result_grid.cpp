@@ -32,6 +32,9 @@ constexpr std::pair<Scope, const char*> scope_names[] = {
     {Scope::last_10_avg, "last-10-avg"},
 };
 
+/// Doubles below have all digits of whole numbers.
+constexpr double largest_exact = 0x1p53;
+
 /// Only what the state needs: the recorded spec was checked when it was recorded, and its policies
 /// may come from a plugin that is not here.
 ExperimentSpec recorded_spec(const Json& json) {
@@ -277,45 +280,53 @@ void ResultGrid::complete_summaries(TrialId id) const {
   if (last == static_cast<double>(trial.iteration)) experiment_.summarise_anew(id, rows);
 }
 
-std::optional<ResultGrid::MetricRow> ResultGrid::best_row(const Trial& trial,
-                                                          const Objective& objective) const {
+std::vector<ResultGrid::MetricRow> ResultGrid::best_rows(const Trial& trial,
+                                                         const Objective& objective) const {
   const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
-  if (std::isnan(best)) return std::nullopt;
-  std::optional<MetricRow> first;
-  const auto take = [&](std::int64_t iteration, const Metrics& row) {
-    if (row.find(objective.metric) != best) return;
-    const ExactNumber exact = *row.find_exact(objective.metric);
-    const bool is_better =
-        !first || (objective.mode == Mode::max ? first->value < exact : exact < first->value);
-    if (is_better) first = MetricRow{iteration, exact};
-  };
+  std::vector<MetricRow> rows;
+  if (std::isnan(best)) return rows;
   each_row(trial, [&](const Metrics& row) {
     const auto at = row.find("training_iteration");
-    if (at) take(static_cast<std::int64_t>(*at), row);
+    if (!at || row.find(objective.metric) != best) return;
+    const ExactNumber exact = *row.find_exact(objective.metric);
+    if (!rows.empty() && !(exact == rows.front().value)) {
+      const bool is_better = (exact < rows.front().value) == (objective.mode == Mode::min);
+      if (!is_better) return;
+      rows.clear();
+    }
+    rows.push_back({static_cast<std::int64_t>(*at), exact});
   });
-  return first;
+  return rows;
+}
+
+std::vector<std::int64_t> ResultGrid::best_iterations(const Trial& trial,
+                                                      const Objective& objective) const {
+  std::vector<std::int64_t> iterations;
+  for (const MetricRow& row : best_rows(trial, objective)) iterations.push_back(row.iteration);
+  const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
+  const bool is_scored = spec_.checkpoint_config.checkpoint_score_attribute == objective.metric;
+  // A score is a double: where that rounds, another result may be the better one.
+  if (!iterations.empty() || !is_scored || !(std::abs(best) < largest_exact)) return iterations;
+  const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
+  for (const Checkpoint& each : trial.present_checkpoints()) {
+    if (each.score == best && each.iteration > begin) iterations.push_back(each.iteration);
+  }
+  return iterations;
 }
 
 std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
                                                        const Objective& objective) const {
-  if (const auto row = best_row(trial, objective)) return row->iteration;
-  const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
-  if (spec_.checkpoint_config.checkpoint_score_attribute != objective.metric) return std::nullopt;
-  const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
-  for (const Checkpoint& each : trial.present_checkpoints()) {
-    if (each.score == best && each.iteration > begin) return each.iteration;
-  }
-  return std::nullopt;
+  const auto iterations = best_iterations(trial, objective);
+  return iterations.empty() ? std::nullopt : std::optional(iterations.front());
 }
 
 ExactNumber ResultGrid::exact_value(const Trial& trial, const Objective& objective,
                                     Scope scope) const {
   const double value = value_of(trial, objective.metric, objective.mode, scope);
-  constexpr double largest_exact = 0x1p53;
   if (!std::isfinite(value) || std::abs(value) < largest_exact) return value;
   if (scope == Scope::all) {
-    const auto row = best_row(trial, objective);
-    if (row) return row->value;
+    const auto rows = best_rows(trial, objective);
+    if (!rows.empty()) return rows.front().value;
   } else if (scope == Scope::last) {
     const auto row = newest_row(trial, objective.metric);
     if (row && row->value.value() == value) return row->value;

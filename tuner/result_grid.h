@@ -91,10 +91,13 @@ class ResultGrid {
   std::vector<TrialId> best_trials(const Objective& objective, Scope scope, std::size_t n) const;
   /// Fills in `best_metrics` and `best_iteration`.
   void add_best_row(TrialResult& result, const Objective& objective) const;
-  /// Of which iteration the best of all results of the trial is, the first of equal ones: by its
-  /// result.json, and what is not there by its last result and its checkpoints' scores. Nothing if
-  /// none of them has it.
+  /// Of which iteration the best of all results of the trial is, the first of equal ones; nothing
+  /// if none of the rows that are left has it.
   std::optional<std::int64_t> best_iteration(const Trial& trial, const Objective& objective) const;
+  /// Those of all results that are as good as the best, with all digits, ascending: by its
+  /// result.json, and what is not there by its last result and its checkpoints' scores. Empty if
+  /// none of them has it.
+  std::vector<std::int64_t> best_iterations(const Trial& trial, const Objective& objective) const;
 
   /// Of which iteration the last value of a metric is, of the trial's last one if every result has
   /// it. Nothing if it was never reported as a number, or if that row is nowhere any more.
@@ -144,8 +147,8 @@ class ResultGrid {
 
  private:
   void complete_summaries(TrialId id) const;
-  /// Nothing if none of the rows that are left has it.
-  std::optional<MetricRow> best_row(const Trial& trial, const Objective& objective) const;
+  /// All that are as good as the best; empty if none of the rows that are left has it.
+  std::vector<MetricRow> best_rows(const Trial& trial, const Objective& objective) const;
   /// The newest one that has the metric; looks for it where the last result lacks it.
   std::optional<MetricRow> newest_row(const Trial& trial, const std::string& metric) const;
   /// Those of each_row that are on disk; answers the iteration of the last one.

@@ -97,6 +97,22 @@ serve(Trial())
         self.assertIn("(iteration 4, loss 0.2, as good as iteration 2)", best)
         self.assertRegex(best, r'best result +{"count":2,')
 
+    def test_the_checkpoint_of_a_result_that_is_as_good_as_the_best_is_named_whatever_scores_them(self):
+        whole = 2**53
+        for name, losses, config, said in [
+                ("first", [0.7, 0.2, 0.2], {"checkpoint_score_order": "max"}, "(iteration 3, count 3, as good as iteration 2)"),
+                ("other", [0.7, 0.2, 0.2], {"checkpoint_score_order": "min"},
+                 "(iteration 1, count 1; the best result is of iteration 2, and checkpoint_000003 of iteration 3 is as good)"),
+                ("own", [0.7, 0.2], {"checkpoint_score_order": "min"},
+                 "(iteration 1, count 1; the best result is of iteration 2, in checkpoint_000002)"),
+                ("whole", [whole, whole + 1], {"checkpoint_frequency": 2, "checkpoint_score_attribute": "loss"},
+                 f"(iteration 2, loss {whole / 1:g}; the best result is of iteration 1)")]:
+            self.write("spec.json", spec_of([losses], name=name, checkpoint_config={
+                "checkpoint_frequency": 1, "num_to_keep": 1, "checkpoint_score_attribute": "count", **config}))
+            self.tune("run", "spec.json", "--progress", "none")
+            with self.subTest(name):
+                self.assertIn(said, self.tune("best", f"results/{name}").out)
+
     def test_times_are_dates_with_a_zone_for_people_and_numbers_for_programs(self):
         options = ["ls", "results/spec", "--columns", "started,ended,duration_s"]
         self.assertRegex(self.tune(*options).out.splitlines()[1], f"^{DATE}  {DATE} +[0-9.e-]+$")

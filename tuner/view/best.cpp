@@ -1,6 +1,8 @@
 #include "tuner/view/best.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "tuner/ask_session.h"
 #include "tuner/base/count_of.h"
@@ -14,6 +16,10 @@
 namespace tune {
 
 namespace {
+
+bool contains(const std::vector<std::int64_t>& ascending, std::int64_t iteration) {
+  return std::binary_search(ascending.begin(), ascending.end(), iteration);
+}
 
 bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
   return spec.checkpoint_config.checkpoint_score_attribute == objective.metric;
@@ -48,6 +54,31 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
          " at the last iteration, " + std::to_string(trial.iteration);
 }
 
+namespace {
+
+/// Said of a checkpoint that is of another result than the `best` ones. What scores checkpoints may
+/// be another metric or mode: then one that ranks lower may have a best one.
+std::string where_best_is(const ResultGrid& grid, const Trial& trial, const Checkpoint& shown,
+                          const std::vector<std::int64_t>& best) {
+  if (best.empty()) return "this is not the best result";
+  const std::string text = "the best result is of iteration " + std::to_string(best.front());
+  const auto present = trial.present_checkpoints();
+  const auto order = rank_checkpoints(present, grid.spec().checkpoint_config);
+  // Once is enough: the latest stands below the first.
+  if (order.empty() || &present[order.front()] != &shown) return text;
+  const auto found = std::find_if(order.begin(), order.end(), [&](std::size_t i) {
+    return contains(best, present[i].iteration);
+  });
+  if (found == order.end()) return text;
+  const Checkpoint& other = present[*found];
+  const auto place = paths::checkpoint(grid.directory(), {trial.id, other.index});
+  if (other.iteration == best.front()) return text + ", in " + place.filename().string();
+  return text + ", and " + place.filename().string() + " of iteration " +
+         iteration_text(grid.spec(), place, other.iteration) + " is as good";
+}
+
+}  // namespace
+
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
                             const Checkpoint* checkpoint, const Objective& objective, Scope scope) {
   if (checkpoint == nullptr) {
@@ -56,23 +87,20 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
            equal_with_checkpoint(grid, trial, objective, scope);
   }
   const auto& attribute = grid.spec().checkpoint_config.checkpoint_score_attribute;
-  const auto best = grid.best_iteration(trial, objective);
-  const bool is_scored = is_scored_by(grid.spec(), objective) && !std::isnan(checkpoint->score);
+  const auto best = grid.best_iterations(trial, objective);
   const double best_value = value_of(trial, objective.metric, objective.mode, Scope::all);
-  const bool is_of_best =
-      is_scored ? checkpoint->score == best_value : !best || checkpoint->iteration == *best;
+  const bool is_worse = is_scored_by(grid.spec(), objective) && !std::isnan(checkpoint->score) &&
+                        checkpoint->score != best_value;
+  const bool is_of_best = best.empty() ? !is_worse : contains(best, checkpoint->iteration);
   std::string text = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index}).string() +
                      " (iteration " + std::to_string(checkpoint->iteration);
   if (attribute && !std::isnan(checkpoint->score)) {
     text += ", " + *attribute + " " + format_metric(checkpoint->score);
   }
-  if (is_of_best && best && checkpoint->iteration != *best) {
-    text += ", as good as iteration " + std::to_string(*best);
+  if (is_of_best && !best.empty() && checkpoint->iteration != best.front()) {
+    text += ", as good as iteration " + std::to_string(best.front());
   }
-  if (!is_of_best) {
-    text += best ? "; the best result is of iteration " + std::to_string(*best)
-                 : "; this is not the best result";
-  }
+  if (!is_of_best) text += "; " + where_best_is(grid, trial, *checkpoint, best);
   text += ")";
   const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index});
   if (!is_here(place)) text += "; it is only on the remote: tune fetch " + place.string();

@@ -26,7 +26,8 @@ std::string iteration_text(const ExperimentSpec& spec, const std::filesystem::pa
                            std::int64_t iteration);
 
 /// Its path with its iteration and score, and of which iteration the best result is if that is
-/// another one. Null: "none", and why, and which trial has one that is as good by `scope`.
+/// another one, with the name of a lower-ranked checkpoint that is as good. Null: "none", and why,
+/// and which trial has one that is as good by `scope`.
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
                             const Checkpoint* checkpoint, const Objective& objective, Scope scope);
 
