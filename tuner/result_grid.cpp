@@ -393,6 +393,24 @@ void ResultGrid::add_best_row(TrialResult& result, const Objective& objective) c
   });
 }
 
+std::vector<Scores> ResultGrid::exact_places(const std::vector<TrialId>& ids, Scope scope) const {
+  std::vector<Scores> places(ids.size());
+  for (const Objective& objective : spec_.objectives) {
+    std::vector<ExactNumber> values;
+    for (const TrialId id : ids) {
+      const ExactNumber value = exact_value(experiment_.trial(id), objective, scope);
+      values.push_back(objective.mode == Mode::max ? value : -value);
+    }
+    std::vector<ExactNumber> ascending = values;
+    std::sort(ascending.begin(), ascending.end());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto place = std::lower_bound(ascending.begin(), ascending.end(), values[i]);
+      places[i].push_back(static_cast<double>(place - ascending.begin()));
+    }
+  }
+  return places;
+}
+
 ParetoFront ResultGrid::pareto_front(Scope scope) const {
   complete_summaries();
   const auto& objectives = spec_.objectives;
@@ -414,13 +432,14 @@ ParetoFront ResultGrid::pareto_front(Scope scope) const {
     ids.push_back(trial.id);
     points.push_back(std::move(point));
   }
-  const std::vector<std::size_t> ranks = domination_ranks(points, 1);
+  const std::vector<Scores> places = exact_places(ids, scope);
+  const std::vector<std::size_t> ranks = domination_ranks(places, 1);
   std::vector<std::size_t> best;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i] == 0) best.push_back(i);
   }
   std::stable_sort(best.begin(), best.end(),
-                   [&](std::size_t a, std::size_t b) { return points[a] > points[b]; });
+                   [&](std::size_t a, std::size_t b) { return places[a] > places[b]; });
   ParetoFront front;
   std::vector<Scores> covering;
   for (const std::size_t i : best) {

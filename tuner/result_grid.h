@@ -153,6 +153,9 @@ class ResultGrid {
   std::optional<MetricRow> newest_row(const Trial& trial, const std::string& metric) const;
   /// Those of each_row that are on disk; answers the iteration of the last one.
   double each_row_on_disk(const Trial& trial, const UseRow& use) const;
+  /// Who of them has which place by each metric, the worst 0 and equal ones the same: in this order
+  /// are their values with all digits.
+  std::vector<std::vector<double>> exact_places(const std::vector<TrialId>& ids, Scope scope) const;
   const RecordedResults& recorded() const;
   const RecordedResults& newest() const;
 

@@ -44,6 +44,18 @@ TEST_CASE("The reference of a front is the worst of all that have ended, also of
   CHECK(front.hypervolume == Approx(10));
 }
 
+TEST_CASE("A trial is off the front if another one is better by the last digit of a whole number",
+          "[result_grid][unit]") {
+  ExperimentSpec spec;
+  spec.objectives = {{"loss", Mode::min}, {"speed", Mode::max}};
+  const ResultGrid grid(
+      ended_with(
+          {R"({"loss":1,"speed":9007199254740992})", R"({"loss":1,"speed":9007199254740993})",
+           R"({"loss":-9007199254740992,"speed":0})", R"({"loss":-9007199254740993,"speed":0})"}),
+      spec, "results");
+  CHECK(grid.pareto_front().trials == std::vector{TrialId{3}, TrialId{1}});
+}
+
 /// A trial that has ended, with these metrics in its results.
 Experiment trained(const std::vector<std::string>& results) {
   Experiment experiment;
