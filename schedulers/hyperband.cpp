@@ -160,6 +160,8 @@ class Hyperband : public Scheduler {
     RungsReport report{objective_reader_.time_attr(), objective_reader_.metric(), {}};
     for (std::size_t s = 0; s < shapes_.size(); ++s) {
       for (std::size_t k = 0; k < shapes_[s].milestones.size(); ++k) {
+        // Halvings at one milestone are one rung, and the first of them is counted.
+        if (k > 0 && shapes_[s].milestones[k] == shapes_[s].milestones[k - 1]) continue;
         RungReport& one = report.rungs.emplace_back();
         one = {.bracket = static_cast<std::int64_t>(s), .milestone = shapes_[s].milestones[k]};
         if (knows_tallies_) one.reached = tallies_[s][k].reached;
@@ -267,8 +269,7 @@ class Hyperband : public Scheduler {
     const bool is_counted = bracket.members.at(trial.id).has_arrived;
     const std::size_t next = static_cast<std::size_t>(bracket.rung) + (is_counted ? 1 : 0);
     for (std::size_t k = next; k < milestones.size() && milestones[k] <= progress->time; ++k) {
-      const bool is_same = k > 0 && milestones[k] == milestones[k - 1];  // those are one
-      if (k == next || !is_same) ++tallies_[shape_of(number)][k].reached;
+      ++tallies_[shape_of(number)][k].reached;
     }
   }
 

@@ -140,6 +140,21 @@ TEST_CASE("hyperband counts who was done at a milestone among those that reached
   }
 }
 
+TEST_CASE("hyperband has a rung once where several halvings come to one milestone",
+          "[rungs_report]") {
+  const Json small_factor = {{"max_t", 12}, {"reduction_factor", 1.6}};
+  World world([&] { return make_scheduler("hyperband", small_factor); }, 17, 4);
+  world.loss = [](TrialId id, std::int64_t) { return static_cast<double>(index_of(id)); };
+  world.run();
+  const auto report = world.scheduler().rungs();
+  std::vector<double> milestones;
+  for (const RungReport& rung : report->rungs) {
+    if (rung.bracket == 0) milestones.push_back(rung.milestone);
+  }
+  CHECK(milestones == std::vector<double>{1, 2, 4, 7, 12});
+  CHECK(report->rungs[0].reached.value() >= report->rungs[1].reached.value());
+}
+
 TEST_CASE("Who has no rungs tells of none, and who wraps one that has, of those",
           "[rungs_report]") {
   CHECK_FALSE(make_scheduler("fifo")->rungs());
