@@ -69,6 +69,28 @@ TEST_CASE("Expression takes what Python has for the same", "[expression][unit]")
   CHECK(value_of("2 ** -1 ** 2 + 2 ** 3 ** 2") == 0.5 + 512);
 }
 
+TEST_CASE("Of what 'and' and 'or' join, one is the value, as in Python; signs answer as in C",
+          "[expression][unit]") {
+  CHECK(value_of("0 or 5") == 5.0);
+  CHECK(value_of("3 and 4") == 4.0);
+  CHECK(value_of("0 and 5 or 0.0") == 0.0);
+  CHECK(value_of("2 or 1 // 0") == 2.0);
+  CHECK(value_of("(0 or 9007199254740993) - 9007199254740992") == 1.0);
+  CHECK(value_of("(0 || 5) + (3 && 4) + (0 || 0)") == 2.0);
+  const auto is_whole = [](const char* text) {
+    return Expression(text).is_whole([](const std::string& name) { return name == "n"; });
+  };
+  CHECK(is_whole("n or 5"));
+  CHECK_FALSE(is_whole("x or 5"));
+  CHECK(is_whole("x || 5"));
+}
+
+TEST_CASE("A long row of 'not' is calculated once", "[expression][unit]") {
+  std::string text = "7";
+  for (int i = 0; i < 200; ++i) text = "not " + text;
+  CHECK(value_of(text) == 1.0);
+}
+
 TEST_CASE("Expression has no value if one of its names has none", "[expression][unit]") {
   CHECK_FALSE(value_of("a + b", {{"a", 1}}));
   CHECK(value_of("1 + 1") == 2.0);

@@ -30,8 +30,10 @@ class Calculation {
       }
       case Kind::negation:
         return -part(node, 0);
-      case Kind::inversion:
-        return truth(!part(node, 0).is_true(), {part(node, 0)});
+      case Kind::inversion: {
+        const ExactNumber inverted = part(node, 0);
+        return truth(!inverted.is_true(), {inverted});
+      }
       case Kind::both:
       case Kind::either:
         return joined(node);
@@ -57,10 +59,9 @@ class Calculation {
   /// The second part is not looked at where the first one decides.
   ExactNumber joined(const Node& node) const {
     const ExactNumber first = part(node, 0);
-    const bool decides = first.is_true() == (node.kind == Kind::either);
-    if (decides) return truth(first.is_true(), {first});
+    if (first.is_true() == (node.kind == Kind::either)) return first;
     const ExactNumber second = part(node, 1);
-    return truth(second.is_true(), {first, second});
+    return first.is_rounded() ? ExactNumber::rounded(second.value()) : second;
   }
 
   static ExactNumber of_two(Kind kind, const ExactNumber& a, const ExactNumber& b) {
@@ -146,6 +147,8 @@ bool Expression::is_whole(const std::function<bool(const std::string& name)>& na
       case Kind::subtract:
       case Kind::multiply:
       case Kind::modulo:
+      case Kind::both:
+      case Kind::either:
         are_whole.push_back(all(0));
         break;
       default:  // what rounds down, and truths

@@ -106,14 +106,33 @@ class TreeParser {
 
   std::size_t disjunction() {
     std::size_t left = conjunction();
-    while (take("||") || take_word("or")) left = add(Kind::either, {left, conjunction()});
-    return left;
+    for (;;) {
+      if (take("||")) {
+        left = truth_of(add(Kind::either, {left, conjunction()}));
+      } else if (take_word("or")) {
+        left = add(Kind::either, {left, conjunction()});
+      } else {
+        return left;
+      }
+    }
   }
 
   std::size_t conjunction() {
     std::size_t left = inversion();
-    while (take("&&") || take_word("and")) left = add(Kind::both, {left, inversion()});
-    return left;
+    for (;;) {
+      if (take("&&")) {
+        left = truth_of(add(Kind::both, {left, inversion()}));
+      } else if (take_word("and")) {
+        left = add(Kind::both, {left, inversion()});
+      } else {
+        return left;
+      }
+    }
+  }
+
+  /// 1 or 0: C's signs answer this, and Python's words one of their two values.
+  std::size_t truth_of(std::size_t node) {
+    return add(Kind::inversion, {add(Kind::inversion, {node})});
   }
 
   bool take_not() { return (!rest().starts_with("!=") && take("!")) || take_word("not"); }

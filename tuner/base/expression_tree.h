@@ -29,8 +29,8 @@ struct ExpressionNode {
     less_equal,
     equal,
     not_equal,
-    both,    ///< a and b
-    either,  ///< a or b
+    both,    ///< a and b: a if that is not true, else b
+    either,  ///< a or b: a if that is true, else b
     choice,  ///< its parts: condition, what is taken if it is true, and if not
   };
   Kind kind = Kind::number;
