@@ -110,6 +110,39 @@ TEST_CASE("What only looks like a metric is none", "[plain][metrics]") {
   }
 }
 
+TEST_CASE("A threshold in the name of another metric is no value of this one", "[plain][metrics]") {
+  struct Sample {
+    const char* line;
+    const char* name;
+    double value;
+  };
+  const Sample samples[] = {
+      {"Epoch 1: mAP@0.5: 0.6, mAP@0.5:0.95: 0.4", "mAP@0.5", 0.6},
+      {"Epoch 1: mAP@0.5: 0.6, mAP@0.5:0.95: 0.4", "mAP@0.5:0.95", 0.4},
+      {"mAP@0.5=0.6 mAP@0.5:0.95=0.4", "mAP@0.5", 0.6},
+      {"mAP@0.5:0.6 mAP@0.5:0.95:0.4", "mAP@0.5", 0.6},
+      {"{'mAP@0.5': 0.6, 'mAP@0.5:0.95': 0.4}", "mAP@0.5", 0.6},
+      {"mAP@.5 0.6 mAP@.5:.95 0.4", "mAP@.5", 0.6},
+      {"| mAP@0.5 | 0.6 | mAP@0.5:0.95 | 0.4 |", "mAP@0.5", 0.6},
+      {"IoU: 0.6, IoU=0.75: 0.4", "IoU", 0.6},
+      // What stands behind a value is no other name's.
+      {"loss=0.5:  12%|#2        | 12/100 [00:01<00:09]", "loss", 0.5},
+      {"loss=0.5: 12it [00:01, 9.1it/s]", "loss", 0.5},
+      {"loss:0.5: 3 batches", "loss", 0.5},
+      {"loss: 0.5: 0.25 s", "loss", 0.5},
+      {"loss:0.5 0.6", "loss", 0.5},
+      {"P@0.5:0.61 R@0.5:0.72", "P@0.5", 0.61},
+  };
+  for (const Sample& sample : samples) {
+    CAPTURE(sample.line, sample.name);
+    const auto result = reader({{sample.name, ""}}, {sample.name}).read(sample.line, false);
+    REQUIRE(result);
+    CHECK(result->find(sample.name) == sample.value);
+  }
+  const auto header = "   P    R  mAP@.5  mAP@.5:.95: 100%|####| 4/4 [00:01<00:00]";
+  CHECK_FALSE(reader({{"mAP@.5", ""}}, {"mAP@.5"}).read(header, true));
+}
+
 TEST_CASE("A number that goes on in a way that is not read is none, and said once",
           "[plain][metrics]") {
   for (const char* const line :

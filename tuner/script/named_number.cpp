@@ -132,6 +132,32 @@ PrintedNumber number_behind_blank(std::string_view text) {
   return {.value = number, .has_another = begins_with_another(text)};
 }
 
+/// Whether `text`, what stands behind `name`, goes on with that name: "mAP@0.5" is none in
+/// "mAP@0.5:0.95: 0.4". What a bar shows ("loss=0.5: 12%|"), and a count, names nothing; unless
+/// `name` ends with a fraction, as then "0.5:0.95" is a range.
+bool is_longer_name(std::string_view name, std::string_view text) {
+  if (!text.starts_with(':') && !text.starts_with('=')) return false;
+  text.remove_prefix(1);
+  if (!take_number(text)) return false;
+  if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
+  skip_blanks(text);
+  constexpr std::string_view digits = "0123456789";
+  const std::size_t fraction = name.find_last_not_of(digits);
+  const bool is_range =
+      fraction != name.npos && name[fraction] == '.' && fraction + 1 < name.size();
+  const bool has_colon = text.starts_with(':') || text.starts_with('=');
+  if (has_colon) text.remove_prefix(1);
+  if (!has_colon && !is_range) return false;
+  take_bar(text);
+  skip_blanks(text);
+  const std::string_view written = text;
+  if (!take_number(text)) return false;
+  if (is_range) return true;
+  const std::string_view number = written.substr(0, written.size() - text.size());
+  const bool is_whole = number.find_first_not_of(digits) == number.npos;
+  return !is_whole && !text.starts_with("%|") && ends_number(text);
+}
+
 /// Of `object`, under names like "val/loss". A logger may write numbers as texts; what is true or
 /// false measures nothing.
 void take_numbers(const Json& object, const std::string& path, std::vector<Metric>& numbers) {
@@ -163,8 +189,9 @@ PrintedNumber number_at(std::string_view text, NumberForm form) {
 NamedNumber find_number(std::string_view line, std::string_view name, NumberForm form) {
   NamedNumber found;
   for (std::size_t at = line.rfind(name); at != line.npos;) {
-    if (at == 0 || !is_in_name(line[at - 1])) {
-      const PrintedNumber number = number_at(line.substr(at + name.size()), form);
+    const std::string_view behind = line.substr(at + name.size());
+    if ((at == 0 || !is_in_name(line[at - 1])) && !is_longer_name(name, behind)) {
+      const PrintedNumber number = number_at(behind, form);
       const bool is_there = number.value || number.is_cut || number.is_source;
       const Standing standing = is_there ? standing_of(line, at) : Standing::none;
       if (is_there && (number.is_source || standing == Standing::none)) {

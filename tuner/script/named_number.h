@@ -32,9 +32,9 @@ struct NamedNumber {
 
 /// The number that stands behind `name` in `line`, the last one if there are several, and one with
 /// "best" before it only if there is no other; if that is cut there is none, as an earlier one is
-/// another result's. The name is not preceded by a letter, a digit or one of "_./-"; the number is
-/// not followed by '/' (as in "step: 3/100") or by a letter, and a whole number after a blank not
-/// by a word.
+/// another result's. The name is not preceded by a letter, a digit or one of "_./-", and does not
+/// go on ("mAP@0.5" in "mAP@0.5:0.95: 0.4"); the number is not followed by '/' (as in
+/// "step: 3/100") or by a letter, and a whole number after a blank not by a word.
 NamedNumber find_number(std::string_view line, std::string_view name, NumberForm form);
 
 /// Its value.
