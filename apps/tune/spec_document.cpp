@@ -121,6 +121,23 @@ Json command_of(std::vector<std::string> command) {
   return command;
 }
 
+/// Error (user) if one of `names` is that of an object with `name` in it, or the other way round:
+/// the later one would take the place of the earlier one.
+void refuse_nested(const std::string& name, const std::set<std::string>& names) {
+  const auto is_within = [](const std::string& inner, const std::string& outer) {
+    return inner.starts_with(outer + ".");
+  };
+  for (const std::string& other : names) {
+    if (!is_within(name, other) && !is_within(other, name)) continue;
+    const auto& [outer, inner] = std::minmax(name, other);  // the shorter comes first
+    throw user_error("-p " + shortened(outer) + " and -p " + shortened(inner) +
+                     " cannot both be given, since " + shortened(inner) + " stands within " +
+                     shortened(outer) +
+                     ": write a conditional choice in a spec file (docs/spec.md), or give one of "
+                     "them another name");
+  }
+}
+
 void add_domain(SpecDocument& document, const std::string& given, std::set<std::string>& names) {
   const auto [name, text] = split_at_equals("-p", given, "like lr=loguniform:1e-5,1e-1");
   if (name.front() == '-') {
@@ -130,6 +147,7 @@ void add_domain(SpecDocument& document, const std::string& given, std::set<std::
                      shortened(name.substr(begin)) + "=VALUE");
   }
   if (!names.insert(name).second) throw user_error("-p " + shortened(name) + " is given twice");
+  refuse_nested(name, names);
   std::string pointer = "/param_space";
   for (std::size_t begin = 0; begin <= name.size();) {
     const std::size_t end = std::min(name.find('.', begin), name.size());

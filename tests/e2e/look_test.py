@@ -426,6 +426,8 @@ class Sentences(Look):
                 (["note", "results/spec", "0", "x" * 20000], "the note has 20000 bytes, at most 10000"),
                 (["note", "results/spec", "0", "--tag", "a,b", "--untag", "b"], "the tag 'b' is in --tag and in --untag"),
                 (["validate", "spec.json", "-p", "lr=1", "-p", "lr=2"], "-p lr is given twice"),
+                (["validate", "spec.json", "-p", "sgd.lr=1", "-p", "sgd=2"], "-p sgd and -p sgd.lr cannot both be given"),
+                (["validate", "spec.json", "-p", "sgd=2", "-p", "sgd.lr=1"], "-p sgd and -p sgd.lr cannot both be given"),
                 (["validate", "spec.json", "--set", "seed=1", "--set", "seed=2"], "--set seed is given twice"),
                 (["validate", "spec.json", "--stop", "loss=1,loss=2"], "--stop has loss twice")):
             with self.subTest(arguments=arguments):
