@@ -139,6 +139,10 @@ TEST_CASE("Arguments that no program takes are doubted: a flag with a value, a n
   CHECK(said({{"amp", flag}}, "${args_no_hyphens}") == "");
   CHECK(said({{"amp", flag}}, "${args_json}") == "");
   CHECK(said({{"amp", {{"choice", {"true", "false"}}}}}, "${args}") == "");
+  const Json words = {{"choice", {"True", "False"}}};
+  CHECK(said({{"amp", words}}, "${args}") == "/param_space/amp ");
+  CHECK(said({{"amp", words}}, "${args_no_boolean_flags}") == "/param_space/amp ");
+  CHECK(said({{"amp", {{"choice", {"True", "auto"}}}}}, "${args}") == "");
   CHECK(said({{"--lr", {{"uniform", {0, 1}}}}}, "${args}") == "/param_space/--lr ");
   CHECK(said({{"--lr", {{"uniform", {0, 1}}}}}, "${args_no_hyphens}") == "");
   CHECK(places({{"param_space", {{"amp", flag}}}}) == "");

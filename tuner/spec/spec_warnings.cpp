@@ -191,6 +191,21 @@ bool may_be_boolean(const Json& json) {
   return choice != nullptr && has_boolean(choice->values);
 }
 
+/// Whether `json` of a param space draws the words of Python for true and false, as texts.
+bool draws_words_of_python(const Json& json) {
+  std::vector<Problem> ignored;
+  const auto domain = parse_domain(json, "", ignored);
+  if (!domain) return false;
+  const auto are_words = [](const std::vector<Json>& values) {
+    return !values.empty() && std::all_of(values.begin(), values.end(), [](const Json& value) {
+      return value == "True" || value == "False";
+    });
+  };
+  if (const auto* const grid = std::get_if<GridSearch>(&*domain)) return are_words(grid->values);
+  const auto* const choice = std::get_if<Choice>(&*domain);
+  return choice != nullptr && are_words(choice->values);
+}
+
 /// What the list word of the command would make of some hyperparameters.
 void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   const auto list = spec.plain ? list_word_in(spec.command) : std::nullopt;
@@ -202,6 +217,9 @@ void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& warning
     if (name.starts_with('-')) {
       warnings.push_back(
           {pointer, "the program gets " + option + ": write the name without hyphens"});
+    } else if (draws_words_of_python(domain)) {
+      warnings.push_back({pointer, "True and False are texts here, and the program gets " + option +
+                                       "=True: of a flag write true and false"});
     } else if (!is_boolean_said && may_be_boolean(domain)) {
       is_boolean_said = true;
       warnings.push_back(
