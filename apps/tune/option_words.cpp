@@ -5,6 +5,7 @@
 #include "tuner/base/clean_text.h"
 #include "tuner/base/error.h"
 #include "tuner/base/json_limits.h"
+#include "tuner/base/json_text.h"
 #include "tuner/base/quoted.h"
 
 namespace tune {
@@ -12,6 +13,9 @@ namespace tune {
 Json json_or_text(const std::string& text) {
   if (levels_of(text) > most_file_levels) return text;
   Json json = Json::parse(text, nullptr, false, true);
+  if (!json.is_discarded()) return json;
+  const auto number = with_digits_around_point(text);
+  json = number ? Json::parse(*number, nullptr, false) : json;
   return json.is_discarded() ? Json(text) : json;
 }
 

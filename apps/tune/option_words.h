@@ -11,7 +11,7 @@
 
 namespace tune {
 
-/// What is no JSON, or nested too deep, is a text.
+/// What is no JSON, or nested too deep, is a text; but ".5" and "5." are numbers.
 Json json_or_text(const std::string& text);
 
 /// `text` if it must be JSON, because it begins like an object or a list. Error (user) if it is

@@ -62,3 +62,15 @@ TEST_CASE("A text's quotes, control characters and bytes that are no UTF-8 are r
   CHECK(text("gr\xf6\xdf"
              "er\n") == R"("gr??er\n")");
 }
+
+TEST_CASE("A number as Python takes it gets the digit that JSON wants", "[json_text]") {
+  CHECK(with_digits_around_point(".5") == "0.5");
+  CHECK(with_digits_around_point("5.") == "5.0");
+  CHECK(with_digits_around_point("-.5e3") == "-0.5e3");
+  CHECK(with_digits_around_point("-12.e-3") == "-12.0e-3");
+  for (const char* const text : {"0.5", "5", ".", "-.", "1.2.", "..5", "5..", ".5x", "v1.", "1. 2",
+                                 "00.", ".5e", "a.5", ""}) {
+    CAPTURE(text);
+    CHECK_FALSE(with_digits_around_point(text));
+  }
+}

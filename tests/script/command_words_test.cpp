@@ -70,6 +70,8 @@ TEST_CASE("A number reaches the program as it was typed, and a whole one without
   CHECK(expand_command({"${args}"}, typed) ==
         Words{"--big=1e+300", "--epochs=7", "--lr=1e3", "--n=3", "--opt.v=3.1", "--v=3.10"});
   CHECK(expand_command({"${config.v}"}, typed) == Words{"3.10"});
+  CHECK(expand_command({"${args}"}, {.config = {{"lr", 0.5}}, .typed = {{"lr", {"5.", ".5"}}}}) ==
+        Words{"--lr=.5"});
   CHECK(expand_command({"${args}"}, {.config = {{"layers", 2.0}, {"lr", -0.0}}}) ==
         Words{"--layers=2", "--lr=-0.0"});
   const WordValues zeros{.config = {{"a", 0.0}, {"b", -0.0}},

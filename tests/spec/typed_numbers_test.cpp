@@ -25,8 +25,17 @@ TEST_CASE("What is no JSON has no typed numbers", "[spec][typed]") {
   TypedNumbers typed;
   add_typed_numbers_of_value("v", "3.10.2", typed);
   add_typed_numbers_of_value("v", "adam", typed);
+  add_typed_numbers_of_value("v", "v1.", typed);
   add_typed_numbers("{", typed);
   CHECK(typed.empty());
   add_typed_numbers_of_value("a \"name\"", "1e3", typed);
   CHECK(typed == TypedNumbers{{"a \"name\"", {"1e3"}}});
+}
+
+TEST_CASE("A number without a digit on one side of its point is kept as typed", "[spec][typed]") {
+  TypedNumbers typed;
+  for (const char* const text : {".5", "5.", "-.5e3", "5.e-3"}) {
+    add_typed_numbers_of_value("lr", text, typed);
+  }
+  CHECK(typed == TypedNumbers{{"lr", {".5", "5.", "-.5e3", "5.e-3"}}});
 }

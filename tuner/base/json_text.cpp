@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tuner/base/decimal.h"
+
 namespace tune {
 
 namespace {
@@ -97,6 +99,22 @@ void append_number(std::string& out, double value) {
 void append_integer(std::string& out, std::int64_t value) {
   char buffer[24];
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+}
+
+std::optional<std::string> with_digits_around_point(std::string_view text) {
+  const auto is_digit = [text](std::size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+  };
+  const std::size_t point = text.find('.');
+  if (point == text.npos) return std::nullopt;
+  const bool has_before = point > 0 && is_digit(point - 1);
+  if (has_before == is_digit(point + 1)) return std::nullopt;
+  std::string number(text);
+  number.insert(has_before ? point + 1 : point, "0");
+  const std::size_t first = number.front() == '-' ? 1 : 0;
+  const bool has_needless_zero = number[first] == '0' && number[first + 1] != '.';
+  if (has_needless_zero || read_decimal(number).length != number.size()) return std::nullopt;
+  return number;
 }
 
 void append_key(std::string& out, std::string_view name) {

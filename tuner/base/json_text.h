@@ -19,6 +19,10 @@ void append_string(std::string& out, std::string_view text);
 void append_number(std::string& out, double value);
 void append_integer(std::string& out, std::int64_t value);
 
+/// `text`, if it is a number without a digit on one side of its point, as Python takes it (".5",
+/// "5."), with a zero there, as JSON has it; else nothing.
+std::optional<std::string> with_digits_around_point(std::string_view text);
+
 /// `"name":` after a comma, unless `out` ends with an opening brace.
 void append_key(std::string& out, std::string_view name);
 

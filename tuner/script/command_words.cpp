@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "tuner/base/json_text.h"
 #include "tuner/base/nearest_name.h"
 
 namespace tune {
@@ -36,7 +37,8 @@ std::string text_of(std::string_view name, const Json& value, const TypedNumbers
   const auto known = typed.find(std::string(name.substr(0, name.find('.'))));
   if (known != typed.end() && value.is_number_float()) {
     for (const std::string& text : known->second) {
-      if (Json::parse(text, nullptr, false).dump() == value.dump()) return text;
+      const std::string number = with_digits_around_point(text).value_or(text);
+      if (Json::parse(number, nullptr, false).dump() == value.dump()) return text;
     }
   }
   return value.is_number_float() ? without_point(value.get<double>()) : value.dump();

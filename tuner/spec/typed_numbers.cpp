@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainable/values.h"
+#include "tuner/base/json_text.h"
 #include "tuner/space/domain.h"
 
 namespace tune {
@@ -90,6 +91,10 @@ void add_typed_numbers_of_space(std::string_view text, TypedNumbers& typed) {
 
 void add_typed_numbers_of_value(const std::string& name, std::string_view text,
                                 TypedNumbers& typed) {
+  if (with_digits_around_point(text)) {
+    typed[name].emplace_back(text);
+    return;
+  }
   const std::string key = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
   add_typed_numbers_of_space("{" + key + ": " + std::string(text) + "\n}", typed);
 }
