@@ -80,6 +80,27 @@ class Suggests(policy.Searcher):
     def suggest(self):
         return {}
 
+class Silent(policy.Searcher):
+    pass
+
+class Misnamed(policy.Scheduler):
+    def on_trial_result(self, trial, iteration, metrics):
+        return "stop"
+
+class OfRay(policy.Stopper):
+    def should_stop(self, trial, iteration, metrics):
+        return False
+    def stop_all(self):
+        return True
+
+class Misspelt(tune.Callback):
+    def on_trial_results(self, **info):
+        pass
+
+class Finds(policy.Searcher):
+    def suggest(self, trial):
+        return {}
+
 class Watches(tune.Callback):
     def on_trial_result(self, trial, result):
         pass
@@ -94,6 +115,12 @@ if __name__ == "__main__":
             return True
 """, [("search(stop=Behind)", "Behind must stand at the top of a file"),
       ("search(searcher=Suggests)", r"Suggests\.suggest .* It is called as suggest\(trial\)"),
+      ("search(searcher=Silent)", r"Silent has no suggest\(trial\), which a Searcher must have"),
+      ("search(scheduler=Misnamed)", r"Misnamed\.on_trial_result would never be called: .* did you mean on_result\?"),
+      ("search(stop=OfRay)", r"OfRay\.stop_all would never be called: .* did you mean should_stop_all\?"),
+      ("search(callbacks=[Misspelt()])", r"Misspelt\.on_trial_results would never .* did you mean on_trial_result\?"),
+      ("search(scheduler=Finds)", r"scheduler is Finds, which is no tune\.policy\.Scheduler"),
+      ("search(stop=Finds)", r"stop is Finds, which is no tune\.policy\.Stopper"),
       ("search(callbacks=[Watches()])", r"Watches\.on_trial_result .*\(iteration, trials, trial, result\), by name"),
       ("search(callbacks=[Takes(), 3])", "3 is no object of a subclass of tune.Callback")])
 

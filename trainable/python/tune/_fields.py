@@ -145,9 +145,16 @@ def _take_search_alg(said: dict[str, Any]) -> None:
     )
 
 
-def policy_value(value: Any) -> Any:
-    """A class of `tune.policy`, an object of one, or what ``policy.with_options`` has made, as in a
-    spec."""
+_POLICIES: dict[str, type[policy.Policy]] = {
+    "searcher": policy.Searcher,
+    "scheduler": policy.Scheduler,
+    "stop": policy.Stopper,
+}
+
+
+def policy_value(value: Any, field: str) -> Any:
+    """A class of `tune.policy`, an object of one, or what ``policy.with_options`` has made, as the
+    field of a spec has it. TypeError: it is none for this field."""
     options: dict[str, Any] = {}
     if isinstance(value, policy.Policy):
         value = policy.with_options(type(value), **getattr(value, "options", {}))
@@ -155,6 +162,9 @@ def policy_value(value: Any) -> Any:
         value, options = value.kind, value.options
     if not (isinstance(value, type) and issubclass(value, policy.Policy)):
         return value
+    wanted = _POLICIES[field]
+    if not issubclass(value, wanted):
+        raise TypeError(f"{field} is {value.__name__}, which is no tune.policy.{wanted.__name__}")
     policy.check_policy(value)
     target = importable(value)
     name = value.__name__
@@ -172,7 +182,7 @@ def rules(stop: Any) -> list[Any]:
         return [rule for each in stop for rule in rules(each)]
     if isinstance(stop, type) and issubclass(stop, Stopper):
         raise TypeError(f"stop is the class {stop.__name__}: give an object of it")
-    return [policy_value(stop)]
+    return [policy_value(stop, "stop")]
 
 
 def said_stop(stop: Any, asides: Asides) -> Any:

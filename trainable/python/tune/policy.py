@@ -162,11 +162,19 @@ def with_options(kind: type[Policy], **options: Any) -> WithOptions:
     return WithOptions(kind, options)
 
 
+#: What each kind is asked, and must answer.
+_REQUIRED: dict[type[Policy], str] = {
+    Searcher: "suggest",
+    Scheduler: "on_result",
+    Stopper: "should_stop",
+}
+
+
 def check_policy(kind: type[Policy]) -> None:
-    """TypeError: a hook of it does not take what it will be given."""
-    for base in (Searcher, Scheduler, Stopper):
+    """TypeError: a hook of it does not take what it will be given, is missing, or is none."""
+    for base, required in _REQUIRED.items():
         if issubclass(kind, base):
-            check_hooks(kind, base, by_name=False)
+            check_hooks(kind, base, by_name=False, required=required)
 
 
 def _answer_of(decision: Decision | str | None) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class Tuner:
                 said[name] = getattr(said.get("searcher"), name, None)
         for name in ("searcher", "scheduler"):
             if name in said:
-                said[name] = policy_value(said[name])
+                said[name] = policy_value(said[name], name)
         if said.get("stop") is not None:
             said["stop"] = rules(said["stop"])
         program = {name: said.pop(name) for name in _OF_PROGRAM if name in said}
