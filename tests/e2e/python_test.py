@@ -208,12 +208,12 @@ if __name__ == "__main__":
     def kept(checkpoint):
         return open(os.path.join(checkpoint.path, "i")).read()
     best = results.get_best_result(scope="all")
-    print(json.dumps([[(kept(each), metrics["d"]["up"]) for each, metrics in best.best_checkpoints],
+    print(json.dumps([[(kept(each), metrics["d"]["up"], metrics["training_iteration"]) for each, metrics in best.best_checkpoints],
                       kept(best.get_best_checkpoint()), kept(best.get_best_checkpoint("d/up", "max")),
                       best.get_best_checkpoint("unknown", "max"), results[0].best_checkpoints == best.best_checkpoints]))
 """)
-        self.assertEqual([i for i, _ in found[0]][0], "1")
-        self.assertEqual(sorted(found[0]), [[str(i), i] for i in range(4)])
+        self.assertEqual(found[0][0][0], "1")
+        self.assertEqual(sorted(found[0]), [[str(i), i, i + 1] for i in range(4)])
         self.assertEqual(found[1:], ["1", "3", None, True])
 
     def test_a_search_that_lies_somewhere_can_be_restored_and_looked_at(self):
@@ -342,7 +342,8 @@ def search(what=train, **fields):
 GOAL = {"metric": "loss", "mode": "min"}
 ACTS = [lambda: search(name="a/b", **GOAL), lambda: search(name="nan", **GOAL).get_best_result(),
         lambda: search(tune.with_parameters(train, size=1, lock=threading.Lock()), name="lock", **GOAL),
-        lambda: search(name="none").get_best_result(), lambda: search(name="one").get_best_result("loss")]
+        lambda: search(name="none").get_best_result(), lambda: search(name="one").get_best_result("loss"),
+        lambda: search(name="two", **GOAL).get_best_result("training_iteration")]
 
 if __name__ == "__main__":
     said = []
@@ -357,7 +358,7 @@ if __name__ == "__main__":
         for text, expected in zip(said, (
                 "ValueError: .*say storage_path='results/a', name='b'", "TuneError: .*1 of 1 trials came to NaN",
                 "TuneError: the argument 'lock', a lock, cannot be pickled .*make it in the training function",
-                r"TuneError: .*say get_best_result\(metric='loss', mode='min'\)", r"TuneError: .*mode='min'")):
+                r"TuneError: .*say get_best_result\(metric='loss', mode='min'\)", r"TuneError: .*mode='min'", "TuneError: give mode= too")):
             self.assertRegex(text, expected)
             self.assertNotIn("\n", text)
 

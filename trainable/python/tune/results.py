@@ -81,13 +81,16 @@ class Result:
 
     @property
     def best_checkpoints(self) -> list[tuple[Checkpoint, dict[str, Any]]]:
-        """Those that were kept, best first, each with the metrics that were reported with it.
-        Of a trial that has become a copy of another one, those since then."""
+        """Those that were kept, best first, each with the metrics that were reported with it, and
+        its ``training_iteration``, if that is certain. Of a trial that has become a copy of another
+        one, those since then."""
         listed = ask("checkpoints", os.path.dirname(self.path), self.trial_id)
         rows = [row for row in listed if row["rank"] is not None]
         found = []
         for row in sorted(rows, key=lambda row: row["rank"]):
             metrics = named_numbers(_manifest(row["path"])["metrics"])
+            if not row["is_guess"]:
+                metrics.setdefault("training_iteration", row["training_iteration"])
             found.append((Checkpoint(row["path"]), metrics))
         return found
 
@@ -328,6 +331,7 @@ class ResultGrid:
 
     def _why_no_best(self, said: str, metric: str | None, mode: str | None) -> str:
         """In words of this package."""
+        said = said.replace("--metric", "metric=").replace("--mode", "mode=")
         try:
             with open(
                 os.path.join(self.experiment_path, "experiment.json"), encoding="utf-8"
