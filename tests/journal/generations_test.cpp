@@ -541,6 +541,9 @@ TEST_CASE("Whoever names a place without an experiment is told of the one that i
   CHECK(sentence("/project/b") ==
         "there is no experiment in /project/b, did you mean /project/results/b?");
   CHECK(sentence("/project/c") == "there is no experiment in /project/c");
+  ExperimentStore::create(files, "/project/results/digits", spec, mortal(1));
+  CHECK(sentence("/project/results/digist") ==
+        "there is no experiment in /project/results/digist, did you mean /project/results/digits?");
 }
 
 }  // namespace tune

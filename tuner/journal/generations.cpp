@@ -1,10 +1,12 @@
 #include "tuner/journal/generations.h"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <utility>
 
 #include "tuner/base/error.h"
+#include "tuner/base/nearest_name.h"
 #include "tuner/journal/journal.h"
 #include "tuner/journal/snapshot.h"
 #include "tuner/model/paths.h"
@@ -155,6 +157,21 @@ std::optional<path> first_within(FileSystem& files, const path& folder) {
   return first;
 }
 
+/// The experiment beside `place` whose name is the nearest to its name.
+std::optional<path> neighbour_meant(FileSystem& files, const path& place) {
+  std::vector<std::string> names;
+  try {
+    for (const DirectoryEntry& entry : files.list(place.parent_path())) {
+      if (is_experiment(files, place.parent_path() / entry.name)) names.push_back(entry.name);
+    }
+  } catch (const Error&) {
+    return std::nullopt;  // it cannot be listed
+  }
+  std::sort(names.begin(), names.end());
+  const auto near = nearest_name(place.filename().native(), names);
+  return near ? std::optional(place.parent_path() / *near) : std::nullopt;
+}
+
 /// Which one is probably meant by `directory`, which is none; empty if none is.
 std::string experiment_meant(FileSystem& files, const path& directory) {
   const path place = directory.has_filename() ? directory : directory.parent_path();
@@ -165,8 +182,10 @@ std::string experiment_meant(FileSystem& files, const path& directory) {
            first->native() + "; tune ls " + folder.native() + " lists them";
   }
   const path stored = place.parent_path() / usual_storage / place.filename();
-  if (!is_experiment(files, stored)) return "";
-  return "there is no experiment in " + place.native() + ", did you mean " + stored.native() + "?";
+  const auto meant =
+      is_experiment(files, stored) ? std::optional(stored) : neighbour_meant(files, place);
+  if (!meant) return "";
+  return "there is no experiment in " + place.native() + ", did you mean " + meant->native() + "?";
 }
 
 }  // namespace
