@@ -207,7 +207,12 @@ TEST_CASE("A damaged snapshot is made up for by the one before", "[generations][
   SECTION("both: nothing is guessed") {
     files.put("/runs/exp/snapshot-3.json", "x");
     files.put("/runs/exp/snapshot-2.json", "x");
-    CHECK_THAT(why_not_read(files, Fault::machine), Contains("snapshot-3.json is damaged"));
+    CHECK_THAT(why_not_read(files, Fault::machine),
+               Contains("snapshot-3.json is damaged") &&
+                   Contains("neither can snapshot-2.json be used. Restore one of the snapshots") &&
+                   Contains("its results (result.json) and checkpoints are in the trials'"));
+    files.remove_file("/runs/exp/snapshot-2.json");
+    CHECK_THAT(why_not_read(files, Fault::machine), Contains("there is no snapshot before it"));
   }
 }
 

@@ -66,12 +66,24 @@ std::string where(const Generations& found) {
   return "event " + std::to_string(found.last_event) + " is the last";
 }
 
+/// `others`: the snapshots that cannot take the place of the one with `first_error`, by name.
+Error nowhere_to_begin(const Error& first_error, const std::string& others) {
+  return machine_error(std::string(first_error.what()) +
+                       (others.empty() ? "; there is no snapshot before it"
+                                       : "; neither can " + others + " be used") +
+                       ". Restore one of the snapshots, with the trials' file, from a backup, and "
+                       "leave all journals and CURRENT as they are. Without a snapshot the "
+                       "experiment cannot go on; its results (result.json) and checkpoints are in "
+                       "the trials' directories");
+}
+
 /// The snapshot of the newest generation up to `current` that has one which is whole; nothing if
 /// generation 1 is where to begin, which has none.
 std::optional<Snapshot> newest_snapshot(FileSystem& files, const path& directory,
                                         TrialsFile& trials, StateReader& reader,
                                         Generations& found) {
   std::optional<Error> first_error;
+  std::string others;  // that are no better
   for (int generation = found.current; generation > 1; --generation) {
     const path file = paths::snapshot(directory, generation);
     if (generation != found.current && !files.exists(file)) continue;
@@ -99,11 +111,12 @@ std::optional<Snapshot> newest_snapshot(FileSystem& files, const path& directory
       return snapshot;
     } catch (const Error& error) {
       if (error.fault() == Fault::user) throw;
+      if (first_error) others += (others.empty() ? "" : ", ") + file.filename().native();
       if (!first_error) first_error = error;
     }
   }
   const bool has_first = files.exists(paths::journal(directory, 1));
-  if (first_error && !has_first) throw Error(*first_error);
+  if (first_error && !has_first) throw nowhere_to_begin(*first_error, others);
   if (first_error) {
     found.notices.push_back(std::string(first_error->what()) +
                             "; the journals from the beginning lead to the same state");
