@@ -28,6 +28,14 @@ TEST_CASE("The cells of metrics are flat, in their order, and have the text of t
                                  "sizes json [1,[2]]", "left none "});
 }
 
+TEST_CASE("A cell says whether its number stands for true or false", "[metric_cells]") {
+  const auto cells = cells_of(R"({"a":true,"b":1,"a":0.5})");
+  REQUIRE(cells.size() == 3);  // a name may stand twice
+  CHECK(cells[0].is_truth);
+  CHECK_FALSE(cells[1].is_truth);
+  CHECK(cells[2].text == "0.5");
+}
+
 TEST_CASE("What are no metrics has no cells", "[metric_cells]") {
   CHECK(lines_of("{}").empty());
   CHECK(lines_of("[1]").empty());

@@ -272,6 +272,23 @@ TEST_CASE("A line that ends with a JSON object gives all its numbers", "[plain][
   CHECK_FALSE(of.read(R"({"val": {"loss": true}})", false));  // no number
 }
 
+TEST_CASE("Of a name that stands twice in a JSON object the last number counts",
+          "[plain][metrics]") {
+  auto of = reader({{"loss", ""}}, {"loss"});
+  const auto result = of.read(
+      R"({"step": 30, "loss": 5, "loss": 4, "acc": 0.5, "acc": "x", "a": {"b": 1}, "a/b": 2})",
+      false);
+  REQUIRE(result);
+  CHECK(result->find("step") == 30);
+  CHECK(result->find("loss") == 4);
+  CHECK(result->find("acc") == 0.5);
+  CHECK(result->find("a/b") == 2);
+  // Whichever is written first.
+  CHECK(of.read(R"({"loss": 4, "a/b": 2, "a": {"b": 1, "b": 3}})", false)->find("a/b") == 3);
+  CHECK(of.read(R"({"loss": 3, "l": [{"loss": 9}, 7], "c": {"d": [1]}, "e": {"f": 1}})", false)
+            ->text == R"({"e/f":1.0,"loss":3.0})");
+}
+
 TEST_CASE("An expression finds what has no name", "[plain][metrics]") {
   auto of = reader({{"acc", R"(Accuracy: (\d+)/10000)"}, {"epoch", R"(^Epoch (\d+))"}}, {"acc"});
   CHECK_FALSE(of.read("Epoch 3", false));

@@ -29,6 +29,7 @@ MetricCell cell_of(simdjson::dom::element value) {
       break;
     case element_type::BOOL:
       cell.text = bool(value) ? "1" : "0";
+      cell.is_truth = true;
       break;
     case element_type::INT64:
       append_integer(cell.text, std::int64_t(value));

@@ -19,9 +19,11 @@ struct MetricCell {
   std::string name;  ///< nested ones with "/"
   Kind kind = Kind::none;
   std::string text;
+  bool is_truth = false;  ///< the number is 1 for true, 0 for false
 };
 
-/// Of metrics that were taken in once; of others, nothing.
+/// Of metrics that were taken in once, or of any other object: there a name may stand twice.
+/// Nothing of what is no object.
 std::vector<MetricCell> cells_of(std::string_view metrics);
 
 }  // namespace tune

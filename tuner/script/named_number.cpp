@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "trainable/values.h"
+#include "tuner/model/metric_cells.h"
 #include "tuner/script/no_result.h"
 
 namespace tune {
@@ -158,19 +157,6 @@ bool is_longer_name(std::string_view name, std::string_view text) {
   return !is_whole && !text.starts_with("%|") && ends_number(text);
 }
 
-/// Of `object`, under names like "val/loss". A logger may write numbers as texts; what is true or
-/// false measures nothing.
-void take_numbers(const Json& object, const std::string& path, std::vector<Metric>& numbers) {
-  for (const auto& [key, value] : object.items()) {
-    const std::string name = path + key;
-    if (value.is_object()) take_numbers(value, name + '/', numbers);
-    if (value.is_number()) numbers.push_back({name, value.get<double>()});
-    if (!value.is_string()) continue;
-    const auto number = number_of_cell(value.get_ref<const std::string&>()).value;
-    if (number) numbers.push_back({name, *number});
-  }
-}
-
 }  // namespace
 
 bool take_bar(std::string_view& text) {
@@ -224,14 +210,20 @@ std::optional<std::vector<Metric>> object_at_end(std::string_view line) {
   if (begin == line.npos) return std::nullopt;
   const std::size_t end = line.find_last_not_of(" \t");
   if (line[end] != '}') return std::nullopt;
-  try {
-    const Metrics whole = parse_metrics(quote_non_finite(line.substr(begin, end - begin + 1)));
-    std::vector<Metric> numbers;
-    take_numbers(Json::parse(whole.text), "", numbers);
-    return numbers;
-  } catch (const std::invalid_argument&) {
-    return std::nullopt;  // a dictionary of Python's, or anything else with braces
+  const auto cells = cells_of(quote_non_finite(line.substr(begin, end - begin + 1)));
+  // Without any it is a dictionary of Python's, or anything else with braces.
+  if (cells.empty() || cells.size() > most_metric_names) return std::nullopt;
+  std::vector<Metric> numbers;
+  for (const MetricCell& cell : cells) {
+    // A logger may write numbers as texts; what is true or false measures nothing.
+    const bool is_text =
+        cell.kind == MetricCell::Kind::number || cell.kind == MetricCell::Kind::text;
+    if (!is_text || cell.is_truth) continue;
+    if (const auto number = number_of_cell(cell.text).value) {
+      numbers.push_back({cell.name, *number});
+    }
   }
+  return numbers;
 }
 
 }  // namespace tune

@@ -44,7 +44,7 @@ std::optional<double> number_behind(std::string_view line, std::string_view name
 std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name);
 
 /// The numbers of a line that ends with a JSON object, as Syne Tune and many loggers print it;
-/// nested names have slashes.
+/// nested names have slashes. A name that stands twice is in it twice.
 std::optional<std::vector<Metric>> object_at_end(std::string_view line);
 
 // Signs of names, and around them.
