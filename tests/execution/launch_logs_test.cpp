@@ -39,6 +39,43 @@ TEST_CASE("What comes after a log was cut down stands behind all that it had", "
   CHECK(logs.before(0, at, 100) == "abc\n");
 }
 
+TEST_CASE("What is left of a log that was cut down is not read again", "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  print(log, "loss: 1\nloss: 2\nloss: 3");
+  LaunchLogs logs;
+  logs.open(log, log);
+  std::array<char, 64> block{};
+  std::uint64_t at = 0;
+  const std::size_t has_read = GENERATE(24, 8);
+  at += logs.read(0, at, std::span(block).first(has_read)).bytes;
+  std::filesystem::resize_file(log, 13);
+  CHECK(logs.look().stdout_bytes > 24);
+  print(log, "loss: 4");
+  const auto read = logs.read(0, at, block);
+  CHECK(read.is_behind_cut);
+  CHECK_FALSE(read.is_read_again);
+  CHECK(std::string(block.data(), read.bytes) == (has_read == 24 ? "loss: 4\n" : "loss:loss: 4\n"));
+  at += read.bytes;
+  CHECK_FALSE(logs.read(0, at, block).is_behind_cut);
+}
+
+TEST_CASE("A log that was cut down and begins otherwise is read from its begin", "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  print(log, "loss: 1\nloss: 2\nloss: 3");
+  LaunchLogs logs;
+  logs.open(log, log);
+  std::array<char, 64> block{};
+  std::uint64_t at = 0;
+  at += logs.read(0, at, block).bytes;
+  std::filesystem::resize_file(log, 0);
+  print(log, "loss: 4");
+  const auto read = logs.read(0, at, block);
+  CHECK(read.is_read_again);
+  CHECK(std::string(block.data(), read.bytes) == "loss: 4\n");
+}
+
 TEST_CASE("A log that is renamed or removed is the same one", "[unit][plain]") {
   const TempDir dir;
   const auto log = dir.path() / "log";

@@ -118,7 +118,7 @@ ScriptSession::ScriptSession(LaunchId launch, PlainReading reading, PlainHabits&
 void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
   logs_.front().at = stdout_begin;
   if (logs_.size() > 1) logs_.back().at = stderr_begin;
-  files_->open(logs_.front().path, logs_.back().path);
+  files_->open(logs_.front().path, logs_.back().path, {stdout_begin, stderr_begin});
 }
 
 void ScriptSession::on_command(const protocol::Command& command) {
@@ -160,7 +160,7 @@ bool ScriptSession::read(std::size_t index) {
   Log& log = logs_[index];
   block_.resize(read_bytes);
   const LaunchLogs::Read block = files_->read(index, log.at, block_);
-  if (block.is_behind_cut) note_cut(log);
+  if (block.is_behind_cut) note_cut(log, block.is_read_again);
   if (block.bytes == 0) return false;
   has_printed_ = true;
   // Line by line, as it counts where each of them ends.
@@ -177,14 +177,17 @@ bool ScriptSession::read(std::size_t index) {
 
 /// Somebody else has cut it down, as logrotate does with copytruncate: nobody knows what it had
 /// that was not read, so from now on the program may be further than its results say.
-void ScriptSession::note_cut(Log& log) {
+void ScriptSession::note_cut(Log& log, bool is_read_again) {
   log.lines = {};
   saves_.doubt(true);
   remarked_.push_back(
       {launch_, LaunchAdvisory::What::log_cut,
        "had its log " + log.path.filename().string() +
-           " cut down while it runs: results that it printed shortly before may be missing, and "
-           "iterations from then on be too few. Leave the logs of a trial that runs alone; "
+           " cut down while it runs: results that it printed shortly before may be missing" +
+           (is_read_again ? ", or count twice if they stand in it again, and iterations from then "
+                            "on be too few or too many"
+                          : ", and iterations from then on be too few") +
+           ". Leave the logs of a trial that runs alone; "
            "\"max_log_bytes\" bounds them (docs/plain.md)"});
 }
 

@@ -80,7 +80,7 @@ class ScriptSession {
     LineSplitter lines;
   };
   bool read(std::size_t log);
-  void note_cut(Log& log);
+  void note_cut(Log& log, bool is_read_again);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
   void say_odd_count(double iteration);
