@@ -75,6 +75,31 @@ TEST_CASE("A metric that never comes is a fault that names those that came", "[u
   session.wait_for<Exited>(launched);
 }
 
+TEST_CASE("Who goes on in the background hears that this was ended", "[unit][plain]") {
+  Plain session;
+  const bool has_result = GENERATE(true, false);
+  const auto launched =
+      session.run(std::string(has_result ? "echo loss: 1; " : "") + "sleep 60 & sleep 60 & exit 0");
+  const std::string sentence =
+      "left 2 processes running, which were ended: a program must stay in the foreground";
+  if (has_result) CHECK(session.step(launched) == 1);
+  session.executor.send(launched, protocol::Step{});
+  CHECK(session.wait_for<LaunchAdvisory>(launched).sentence.find(sentence) != sentence.npos);
+  if (!has_result) {
+    CHECK(session.wait_for<Faulted>(launched).reason.find("; it " + sentence) != sentence.npos);
+  }
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What ends soon after its program was no training in the background", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo loss: 1; sleep 0.03 & exit 0");
+  CHECK(session.step(launched) == 1);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+  CHECK(session.count_of<LaunchAdvisory>(launched) == 0);
+}
+
 TEST_CASE("A number that is not read whole is no result, and its line is said", "[unit][plain]") {
   Plain session;
   const auto launched = session.run("echo loss: 999; echo \"loss: 1'000\"; echo loss: 1001");

@@ -148,6 +148,16 @@ Subreaper::Left Subreaper::left_of(LaunchId launch) const {
   return known == launches_.end() ? Left::nothing : known->second.left;
 }
 
+std::size_t Subreaper::running_of(LaunchId launch) const {
+  const auto children = adopted_children();
+  if (!children) return 0;
+  return static_cast<std::size_t>(std::count_if(children->begin(), children->end(), [&](pid_t pid) {
+    if (leaders_.contains(pid) || child_life(pid) != ChildLife::alive) return false;
+    const Owner owner = owner_of(pid, false);
+    return owner.kind == Owner::Kind::launch && owner.launch == launch;
+  }));
+}
+
 void Subreaper::look() {
   for (int looks = 0; look_once() && looks < most_looks; ++looks) {
   }

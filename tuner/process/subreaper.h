@@ -73,6 +73,10 @@ class Subreaper {
   /// not of all processes.
   void look();
 
+  /// How many processes it has left that still run, of those that are this one's children by now.
+  /// Its leader is dead, and not yet reaped.
+  std::size_t running_of(LaunchId launch) const;
+
   enum class Left {
     nothing,
     others,  ///< processes that this one may not signal (another user's): they go their own way

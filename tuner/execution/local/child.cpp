@@ -31,6 +31,9 @@ constexpr std::size_t drained_bytes = 4 * 1024 * 1024;
 // Between looks at whether what was killed is gone.
 constexpr std::chrono::milliseconds shortest_pause{1};
 constexpr std::chrono::milliseconds longest_pause{250};
+
+/// So long helpers have to end by themselves once a plain program has.
+constexpr std::chrono::milliseconds helpers_end{100};
 constexpr int most_doublings = 8;
 
 /// A program that saves by itself has begun to, so long after its result.
@@ -364,6 +367,7 @@ void Child::on_exit_ready() {
   if (!exit_watch_.is_open()) return;
   status_ = process_.ended();
   if (!status_) return look_again();  // readiness may be spurious, or a debugger reaps first
+  if (leaves_time_to_end()) return;
   drain();
   exit_watch_.release();
   if (announces_end_ && socket_.is_open()) shared_.happened.emplace_back(Disconnected{launch_});
@@ -371,6 +375,23 @@ void Child::on_exit_ready() {
   shared_.adopted.ended(launch_);
   shared_.leaving.push_back(shared_from_this());
   settle_soon(shared_);
+}
+
+/// What a plain program has left running is ended. Whoever started it in the background is to hear
+/// of that; helpers that end with it, such as Python's, are given the time for that.
+bool Child::leaves_time_to_end() {
+  if (!is_plain() || !has_run_to_end()) return false;
+  const std::size_t running = shared_.adopted.running_of(launch_);
+  if (running == 0) return false;
+  if (std::exchange(has_left_time_, true)) {
+    plain_.session->note_left_running(running);
+    return false;
+  }
+  linger_.expires_after(helpers_end);
+  linger_.async_wait([self = shared_from_this()](boost::system::error_code error) {
+    if (!error) self->on_exit_ready();
+  });
+  return true;
 }
 
 void Child::settle_soon(ChildrenShared& shared) {

@@ -98,6 +98,7 @@ class Child : public std::enable_shared_from_this<Child> {
   bool over_share();
   void wait_for_exit();
   void on_exit_ready();
+  bool leaves_time_to_end();
   void drain();
   void conclude();
   void finish();
@@ -133,6 +134,7 @@ class Child : public std::enable_shared_from_this<Child> {
   bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not
   bool is_told_to_stop_ = false;
   boost::asio::steady_timer next_read_;
+  bool has_left_time_ = false;
   bool is_all_gone_ = false;  ///< of a plain program: what it has printed is not all said yet
   int looks_ = 0;             ///< at whether all of it is gone
   bool write_pending_ = false;

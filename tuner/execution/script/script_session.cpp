@@ -8,6 +8,7 @@
 
 #include "trainable/values.h"
 #include "tuner/base/clean_text.h"
+#include "tuner/base/count_of.h"
 #include "tuner/base/decimal.h"
 #include "tuner/process/system_clock.h"
 #include "tuner/script/name_meant.h"
@@ -326,6 +327,14 @@ bool ScriptSession::stay() {
   return has_stayed_;
 }
 
+void ScriptSession::note_left_running(std::size_t processes) {
+  left_running_ = "left " + count_of(processes, "process", "processes") + " running, which " +
+                  (processes == 1 ? "was" : "were") +
+                  " ended: a program must stay in the foreground until it has trained";
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::left_running, "has exited with code 0 and " + left_running_});
+}
+
 void ScriptSession::end(const ExitStatus& status) {
   status_ = status;
   read();
@@ -447,6 +456,7 @@ std::string ScriptSession::what_is_missing() const {
   const std::vector<std::string> names = names_in(seen, most_named, closing_);
   std::string sentence = "it ended, and its output never had a number for the metric '" +
                          joined(closing_, "' and '") + "'";
+  if (!left_running_.empty()) return sentence + "; it " + left_running_;
   const std::string meant = closing_.empty() ? "" : did_you_mean(closing_.front(), names);
   if (!meant.empty()) sentence += ", " + meant;
   sentence += names.empty() ? "; no name was seen with a number behind it"

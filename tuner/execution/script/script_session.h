@@ -63,6 +63,8 @@ class ScriptSession {
   void read();
   /// Whether a read now may find more at once.
   bool may_have_more() const { return has_filled_block_ && !saves_.is_full(); }
+  /// It has ended with success and has left so many processes running, which are ended.
+  void note_left_running(std::size_t processes);
   /// It has ended so, and all of it is gone: takes in the rest of the logs.
   void end(const ExitStatus& status);
 
@@ -123,6 +125,7 @@ class ScriptSession {
   const bool is_mute_;
   std::optional<int> saved_code_;         ///< it exits with that once it has saved
   std::vector<LaunchAdvisory> remarked_;  ///< and not said
+  std::string left_running_;              ///< a sentence without its subject; empty: nothing was
   bool has_printed_ = false;              ///< anything
   std::size_t remarks_ = 0;               ///< times at which it was looked at for them
   std::size_t unread_lines_ = 0;          ///< with numbers, that have closed no result
