@@ -69,7 +69,7 @@ TEST_CASE("Expression takes what Python has for the same", "[expression][unit]")
   CHECK(value_of("2 ** -1 ** 2 + 2 ** 3 ** 2") == 0.5 + 512);
 }
 
-TEST_CASE("Of what 'and' and 'or' join, one is the value, as in Python; signs answer as in C",
+TEST_CASE("Of what 'and' and 'or' join, one is the value, as in Python, and signs answer as in C",
           "[expression][unit]") {
   CHECK(value_of("0 or 5") == 5.0);
   CHECK(value_of("3 and 4") == 4.0);
