@@ -143,9 +143,6 @@ bool has_experiments_files(FileSystem& files, const path& directory) {
 
 namespace {
 
-/// Where experiments go unless their spec says otherwise.
-constexpr const char* usual_storage = "results";
-
 /// What cannot be looked into is none here.
 bool is_experiment(FileSystem& files, const path& directory) {
   try {

@@ -53,6 +53,9 @@ struct Generations {
 /// records, snapshots, trials.
 bool has_experiments_files(FileSystem& files, const std::filesystem::path& directory);
 
+/// Where experiments go unless their spec says otherwise.
+inline constexpr const char* usual_storage = "results";
+
 /// Says so, and what may be the matter: an experiment in there, in "results" there, or of that name
 /// in "results" beside it may be meant.
 Error no_experiment(FileSystem& files, const std::filesystem::path& directory);

@@ -177,33 +177,30 @@ void look_at_hydra(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
                       "\"hydra.run.dir=${trial_dir}/hydra\" into the command"});
 }
 
-/// Whether a config has true or false at `json` of a param space.
-bool may_be_boolean(const Json& json) {
+/// The values that `json` of a param space chooses from: itself, if it is no domain. Empty: it
+/// draws from a range.
+std::vector<Json> values_of(const Json& json) {
   std::vector<Problem> ignored;
   const auto domain = parse_domain(json, "", ignored);
-  if (!domain) return json.is_boolean();
-  const auto has_boolean = [](const std::vector<Json>& values) {
-    return std::any_of(values.begin(), values.end(),
-                       [](const Json& value) { return value.is_boolean(); });
-  };
-  if (const auto* const grid = std::get_if<GridSearch>(&*domain)) return has_boolean(grid->values);
+  if (!domain) return {json};
+  if (const auto* const grid = std::get_if<GridSearch>(&*domain)) return grid->values;
   const auto* const choice = std::get_if<Choice>(&*domain);
-  return choice != nullptr && has_boolean(choice->values);
+  return choice != nullptr ? choice->values : std::vector<Json>();
 }
 
-/// Whether `json` of a param space draws the words of Python for true and false, as texts.
-bool draws_words_of_python(const Json& json) {
-  std::vector<Problem> ignored;
-  const auto domain = parse_domain(json, "", ignored);
-  if (!domain) return false;
-  const auto are_words = [](const std::vector<Json>& values) {
-    return !values.empty() && std::all_of(values.begin(), values.end(), [](const Json& value) {
-      return value == "True" || value == "False";
-    });
-  };
-  if (const auto* const grid = std::get_if<GridSearch>(&*domain)) return are_words(grid->values);
-  const auto* const choice = std::get_if<Choice>(&*domain);
-  return choice != nullptr && are_words(choice->values);
+/// Whether a config may have true or false there.
+bool may_be_boolean(const Json& json) {
+  const std::vector<Json> values = values_of(json);
+  return std::any_of(values.begin(), values.end(),
+                     [](const Json& value) { return value.is_boolean(); });
+}
+
+/// Whether a config has Python's words for true and false there, as texts to choose from.
+bool is_word_of_python(const Json& json) {
+  const std::vector<Json> values = values_of(json);
+  return values.size() > 1 && std::all_of(values.begin(), values.end(), [](const Json& value) {
+           return value == "True" || value == "False";
+         });
 }
 
 /// What the list word of the command would make of some hyperparameters.
@@ -217,7 +214,7 @@ void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& warning
     if (name.starts_with('-')) {
       warnings.push_back(
           {pointer, "the program gets " + option + ": write the name without hyphens"});
-    } else if (draws_words_of_python(domain)) {
+    } else if (is_word_of_python(domain)) {
       warnings.push_back({pointer, "True and False are texts here, and the program gets " + option +
                                        "=True: of a flag write true and false"});
     } else if (!is_boolean_said && may_be_boolean(domain)) {

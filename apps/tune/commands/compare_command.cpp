@@ -307,27 +307,27 @@ void print_curves(const std::vector<Compared>& all, const Objective& objective,
 
 int compare_command(const CompareRequest& request) {
   const std::vector<Named> named = parse_words(request.words);
-  std::map<std::filesystem::path, ExperimentView> looks;
+  std::map<std::filesystem::path, ExperimentView> views;
   std::map<std::filesystem::path, Notes> notes;
   std::set<std::string> ids;
   for (const Named& one : named) {
-    if (looks.contains(one.directory)) continue;
+    if (views.contains(one.directory)) continue;
     const ExperimentView& view =
-        looks.emplace(one.directory, view_experiment(one.directory)).first->second;
+        views.emplace(one.directory, view_experiment(one.directory)).first->second;
     view.grid.complete_summaries();
     notes[one.directory] = Notes::read(view.grid.directory());
     print_each_notice(notes[one.directory].notices());
   }
   const Objective objective =
-      objective_for(looks.at(named.front().directory).grid, request.metric, request.mode);
+      objective_for(views.at(named.front().directory).grid, request.metric, request.mode);
   std::vector<Compared> all;
   for (const Named& one : named) {
-    const ExperimentView& view = looks.at(one.directory);
+    const ExperimentView& view = views.at(one.directory);
     Compared compared{.view = &view,
                       .notes = &notes.at(one.directory),
                       .trial = &find_trial(view.grid, one.trial)};
     const std::string experiment = view.grid.directory().filename().string();
-    compared.name = (looks.size() > 1 ? experiment + ":" : "") + to_string(compared.trial->id);
+    compared.name = (views.size() > 1 ? experiment + ":" : "") + to_string(compared.trial->id);
     // Two directories of one name.
     if (!ids.insert(compared.name).second) {
       compared.name = one.directory.string() + ":" + to_string(compared.trial->id);
@@ -338,7 +338,7 @@ int compare_command(const CompareRequest& request) {
     read_rows(compared, objective.metric);
     all.push_back(std::move(compared));
   }
-  for (const auto& [directory, view] : looks) print_each_notice(view.grid.left_out());
+  for (const auto& [directory, view] : views) print_each_notice(view.grid.left_out());
   std::vector<MetricCurve> curves;
   for (const Compared& one : all) curves.push_back(one.curve);
   const std::vector<SharedPoint> points = shared_points(curves);

@@ -166,16 +166,14 @@ Json answer_json(const ControlRequest& request, const ControlAnswer& answer) {
 }
 
 Json to_config(const std::string& text) {
-  Json config = parse_shallow(text);
-  if (config.is_object()) {
-    try {
-      return parse_unambiguous(text);
-    } catch (const std::invalid_argument& error) {
-      throw user_error("a config says each thing once: " + std::string(error.what()) + ", got " +
-                       as_quoted(text));
-    }
-  } else {
+  if (!parse_shallow(text).is_object()) {
     throw user_error("a config must be a JSON object like '{\"lr\": 0.01}', got " +
+                     as_quoted(text));
+  }
+  try {
+    return parse_unambiguous(text);
+  } catch (const std::invalid_argument& error) {
+    throw user_error("a config says each thing once: " + std::string(error.what()) + ", got " +
                      as_quoted(text));
   }
 }

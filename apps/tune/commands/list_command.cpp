@@ -11,6 +11,7 @@
 #include "apps/tune/trial_table.h"
 #include "tuner/base/error.h"
 #include "tuner/base/nearest_name.h"
+#include "tuner/journal/generations.h"
 #include "tuner/model/trial_words.h"
 #include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_fields.h"
@@ -215,8 +216,9 @@ bool lists_experiments(const ListRequest& request) {
   if (request.directories.size() > 1 || is_experiment(request.directories.front())) return false;
   auto all = experiments_in(request.directories.front());
   // Of a project.
-  if (all.empty())
-    all = experiments_in(std::filesystem::path(request.directories.front()) / "results");
+  if (all.empty()) {
+    all = experiments_in(std::filesystem::path(request.directories.front()) / usual_storage);
+  }
   if (all.empty()) return false;
   const bool asks_for_trials = !request.sort.empty() || !request.filter.empty() ||
                                !request.states.empty() || !request.columns.empty() ||
@@ -232,11 +234,11 @@ bool lists_experiments(const ListRequest& request) {
 }
 
 /// By the names of their directories, or by all of their paths where two have the same.
-std::vector<TrialSource> sources_of(const std::deque<ExperimentView>& looks) {
+std::vector<TrialSource> sources_of(const std::deque<ExperimentView>& views) {
   std::multiset<std::string> names;
-  for (const ExperimentView& view : looks) names.insert(view.grid.directory().filename().string());
+  for (const ExperimentView& view : views) names.insert(view.grid.directory().filename().string());
   std::vector<TrialSource> sources;
-  for (const ExperimentView& view : looks) {
+  for (const ExperimentView& view : views) {
     view.grid.complete_summaries();
     const std::string name = view.grid.directory().filename().string();
     sources.push_back({&view.grid, names.count(name) > 1 ? view.grid.directory().string() : name,
@@ -296,10 +298,10 @@ int list_command(const ListRequest& request) {
     throw user_error("--results is for --json without --columns and --over");
   }
   if (lists_experiments(request)) return exit_ok;
-  std::deque<ExperimentView> looks;
+  std::deque<ExperimentView> views;
   for (const std::string& directory : request.directories)
-    looks.push_back(view_experiment(directory));
-  const std::vector<TrialSource> sources = sources_of(looks);
+    views.push_back(view_experiment(directory));
+  const std::vector<TrialSource> sources = sources_of(views);
   for (const TrialSource& source : sources) print_each_notice(source.notes.notices());
   const TrialFields fields(sources);
   const std::vector<Row> rows = select(request, sources, fields);
@@ -310,7 +312,7 @@ int list_command(const ListRequest& request) {
     return exit_ok;
   }
   print_trials(request, sources, fields, rows);
-  for (const ExperimentView& view : looks) {
+  for (const ExperimentView& view : views) {
     const std::string where = where_running_breaks_off(view);
     if (where.empty()) continue;
     print_notice(view.grid.directory().string() + ": " +
