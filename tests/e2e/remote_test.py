@@ -666,6 +666,30 @@ class TwoMachines(RemoteCase):
         self.assertIn("is damaged, or was removed: the state before it is taken", done.err)
         self.assertTrue(self.json("ls", "copy"))
 
+    def test_markers_that_a_driver_died_about_to_write_are_as_if_not_begun(self):
+        self.spec({"iterations": 60, "step_s": 0.05}, num_samples=1, remote={"path": self.far},
+                  checkpoint_config={"checkpoint_frequency": 5})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "5")
+        self.wait_until(lambda: sum("state/COMMIT" in name for name in self.objects("spec")) > 1, "two states")
+        self.wait_until(lambda: sum("/checkpoint_" in name and "COMMIT" in name for name in self.objects("spec")) > 1,
+                        "two checkpoints")
+        driver.kill()
+        driver.wait()
+        markers = [name for name in self.objects("spec") if "COMMIT" in name]
+        states = [name for name in markers if "state/" in name]
+        checkpoints = [name for name in markers if "/checkpoint_" in name]
+        for name in (max(states), max(checkpoints)):
+            os.truncate(os.path.join(self.far, name), 0)
+        check = self.verified()
+        self.assertEqual(check["damage"], [])
+        self.assertIn(max(checkpoints).removeprefix("spec/").removesuffix(".COMMIT.json"), check["without_marker"])
+        self.assertNotIn("damaged", self.tune("pull", self.far + "/spec", "copy").err)
+        self.tune("resume", "--remote", self.far + "/spec", "other", "--progress", "none", "--lease-s", "5")
+        with open(self.path("other", "trial_00000", "result.json"), encoding="utf-8") as file:
+            self.assertEqual([json.loads(line)["training_iteration"] for line in file], list(range(1, 61)))
+        check = self.verified()
+        self.assertEqual((check["damage"], check["without_marker"]), ([], []))
+
     def test_a_driver_that_was_taken_over_from_ends(self):
         self.spec({"iterations": 40, "block_at": 20}, remote={"path": self.far})
         driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "5")

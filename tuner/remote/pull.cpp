@@ -40,11 +40,14 @@ std::string checksum_of(FileSystem& files, const path& file) {
   return checksum.digits();
 }
 
-/// Of what lies in `state/`, the markers, newest first.
+/// Of what lies in `state/`, the markers, newest first. An empty one is of a driver that is about
+/// to write it, or that died there (on a directory, an object is seen from its first byte on): it
+/// is not there, as a marker that was never begun is not.
 std::vector<StateMarkerName> state_markers(const Listing& state) {
   std::vector<StateMarkerName> names;
   for (const auto& [name, bytes] : state) {
-    if (const auto parsed = parse_state_marker_name(name)) names.push_back(*parsed);
+    const auto parsed = parse_state_marker_name(name);
+    if (parsed && bytes > 0) names.push_back(*parsed);
   }
   std::sort(names.rbegin(), names.rend());
   return names;
@@ -136,13 +139,14 @@ StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
 }
 
 /// All markers of checkpoints that are whole by their sizes; of several of one, the last by name.
+/// An empty one is not there, as in `state_markers`.
 std::map<CheckpointRef, CheckpointMarker> get_markers(FileSystem& files, RemoteStore& store,
                                                       const Listing& all, const path& to,
                                                       std::vector<std::string>& problems) {
   std::vector<std::string> names;
   std::uint64_t all_bytes = 0;
   for (const auto& [name, bytes] : all) {
-    if (!parse_checkpoint_marker_name(name)) continue;
+    if (!parse_checkpoint_marker_name(name) || bytes == 0) continue;
     if (bytes > most_checkpoint_marker_bytes) {
       problems.push_back(name + " is larger than a marker can be: its checkpoint does not count");
       continue;
@@ -514,7 +518,8 @@ RemoteCheck check_remote(FileSystem& files, const std::string& root, const path&
     check.bytes += marker.bytes();
   }
   for (const auto& name : directories) {
-    if (!all.contains(checkpoint_marker_name(name))) check.unmarked.push_back(name);
+    const auto marker = all.find(checkpoint_marker_name(name));
+    if (marker == all.end() || marker->second == 0) check.unmarked.push_back(name);
   }
   return check;
 }

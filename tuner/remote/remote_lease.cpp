@@ -25,7 +25,8 @@ std::optional<StateMarkerName> RemoteLeaseHolder::newest_state() {
   std::optional<StateMarkerName> newest;
   for (const auto& [name, bytes] : store_.list("state", false)) {
     const auto parsed = parse_state_marker_name(name);
-    if (parsed && (!newest || *newest < *parsed)) newest = parsed;
+    // An empty one was never written: the driver before died there.
+    if (parsed && bytes > 0 && (!newest || *newest < *parsed)) newest = parsed;
   }
   return newest;
 }
