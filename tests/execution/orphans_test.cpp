@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <cerrno>
+
 #include "tests/execution/session.h"
 #include "tests/support/catch.h"
 #include "tuner/disk/file_descriptor.h"

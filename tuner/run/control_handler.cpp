@@ -2,6 +2,7 @@
 
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
+#include "tuner/run/loop.h"
 #include "tuner/run/trials/launch.h"
 
 namespace tune {
@@ -35,15 +36,15 @@ ControlAnswer ControlHandler::handle(const ControlRequest& request) {
   if (request.kind == Kind::pause && !request.trial) return pause();
   if (request.kind == Kind::waits && request.trial) return waits(*request.trial);
   if (request.kind == Kind::waits) return waits();
-  const ShutdownState& shutdown = run_.shutdown();
+  const ShutdownState& shutdown = loop_.shutdown();
   if (shutdown.kind == ShutdownState::Kind::interrupted) {
     return refused("the driver is leaving already (" + shutdown.reason +
-                   (can_keep_state(run_.spec()) ? "): its trials are being saved"
-                                                : "): its trials are being ended"));
+                   (can_keep_state(loop_.spec()) ? "): its trials are being saved"
+                                                 : "): its trials are being ended"));
   }
   if (request.kind == Kind::set) return set(request.fields);
   if (request.kind == Kind::add) return add(request.fields);
-  const Trials& all = run_.experiment().trials();
+  const Trials& all = loop_.experiment().trials();
   if (request.trial && index_of(*request.trial) >= all.size()) {
     return refused("there is no " + to_string(*request.trial) + " yet");
   }
@@ -62,29 +63,29 @@ ControlAnswer ControlHandler::handle(const ControlRequest& request) {
 
 std::vector<TrialId> ControlHandler::running() const {
   std::vector<TrialId> ids;
-  for (const auto& [id, attempt] : run_.attempts()) ids.push_back(id);
+  for (const auto& [id, attempt] : loop_.attempts()) ids.push_back(id);
   return ids;
 }
 
 ControlAnswer ControlHandler::stop() {
-  if (run_.shutdown())
-    return {true, "the experiment is ending already: " + run_.shutdown().reason, {}};
+  if (loop_.shutdown())
+    return {true, "the experiment is ending already: " + loop_.shutdown().reason, {}};
   ControlAnswer answer{true, {}, running()};
   answer.sentence = "the experiment ends: " + trials(answer.trials.size()) +
-                    (answer.trials.empty()         ? ""
-                     : can_keep_state(run_.spec()) ? ", each saved with its next result"
-                                                   : ", each with its next result");
-  run_.request_stop(std::string(stopped_by_user));
+                    (answer.trials.empty()          ? ""
+                     : can_keep_state(loop_.spec()) ? ", each saved with its next result"
+                                                    : ", each with its next result");
+  loop_.request_stop(std::string(stopped_by_user));
   return answer;
 }
 
 ControlAnswer ControlHandler::stop(TrialId id) {
-  const auto found = run_.attempts().find(id);
-  const bool runs = found != run_.attempts().end();
+  const auto found = loop_.attempts().find(id);
+  const bool runs = found != loop_.attempts().end();
   if (runs && found->second.stop_asked) {
     return {true, to_string(id) + " is ending already", {id}};
   }
-  const Trial& trial = run_.experiment().trial(id);
+  const Trial& trial = loop_.experiment().trial(id);
   std::string what = !runs                      ? " has ended; it was not running"
                      : found->second.has_result ? " ends with its next result"
                                                 : " ends";
@@ -93,55 +94,55 @@ ControlAnswer ControlHandler::stop(TrialId id) {
             "what it had reported up to iteration " + std::to_string(trial.counted_iteration) +
             " was taken back";
   }
-  run_.stop_trial(id, std::string(stopped_by_user));
+  loop_.stop_trial(id, std::string(stopped_by_user));
   return {true, to_string(id) + what, {id}};
 }
 
 ControlAnswer ControlHandler::pause() {
-  if (run_.shutdown().kind == ShutdownState::Kind::stopping) {
-    return refused("the experiment is ending: " + run_.shutdown().reason);
+  if (loop_.shutdown().kind == ShutdownState::Kind::stopping) {
+    return refused("the experiment is ending: " + loop_.shutdown().reason);
   }
   ControlAnswer answer{true, {}, running()};
   answer.sentence =
-      can_keep_state(run_.spec())
+      can_keep_state(loop_.spec())
           ? "the driver leaves once " +
                 count_of(answer.trials.size(), "running trial is", "running trials are") + " saved"
           : "the driver leaves once " +
                 count_of(answer.trials.size(), "running trial has", "running trials have") +
                 " come to the next result" + (answer.trials.empty() ? "" : begins_anew);
-  if (!run_.shutdown()) run_.interrupt("paused by the user (tune pause)");
+  if (!loop_.shutdown()) loop_.interrupt("paused by the user (tune pause)");
   return answer;
 }
 
 ControlAnswer ControlHandler::pause(TrialId id) {
-  if (run_.shutdown()) return refused("the experiment is ending: " + run_.shutdown().reason);
-  if (run_.experiment().trial(id).held) {
+  if (loop_.shutdown()) return refused("the experiment is ending: " + loop_.shutdown().reason);
+  if (loop_.experiment().trial(id).held) {
     return {true, to_string(id) + " is paused already", {id}};
   }
-  const auto found = run_.attempts().find(id);
-  const bool runs = found != run_.attempts().end();
+  const auto found = loop_.attempts().find(id);
+  const bool runs = found != loop_.attempts().end();
   const char* const what =
       !runs                             ? " is paused; it was not running"
       : found->second.ending            ? " is paused; its program is on its way out already"
-      : run_.spec().plain               ? " pauses with its next result"
+      : loop_.spec().plain              ? " pauses with its next result"
       : !saves_when_told(found->second) ? " pauses with the next checkpoint that it hands over"
                                         : " is saved with its next result, and pauses";
   const bool is_lost =
-      !can_keep_state(run_.spec()) && (runs || run_.experiment().trial(id).attempt);
-  run_.hold(id);
+      !can_keep_state(loop_.spec()) && (runs || loop_.experiment().trial(id).attempt);
+  loop_.hold(id);
   return {true, to_string(id) + what + (is_lost ? begins_anew : ""), {id}};
 }
 
 /// It has been told to stop, or its last result has come: it neither pauses nor goes on.
 bool ControlHandler::is_ending(TrialId id) const {
-  const auto found = run_.attempts().find(id);
-  const bool is_told = found != run_.attempts().end() && found->second.stop_asked.has_value();
-  return is_told || run_.experiment().trial(id).stopping;
+  const auto found = loop_.attempts().find(id);
+  const bool is_told = found != loop_.attempts().end() && found->second.stop_asked.has_value();
+  return is_told || loop_.experiment().trial(id).stopping;
 }
 
 ControlAnswer ControlHandler::unpause(TrialId id) {
-  if (run_.shutdown()) return refused("the experiment is ending: " + run_.shutdown().reason);
-  const Trial& trial = run_.experiment().trial(id);
+  if (loop_.shutdown()) return refused("the experiment is ending: " + loop_.shutdown().reason);
+  const Trial& trial = loop_.experiment().trial(id);
   if (!trial.held) {
     return refused(to_string(id) + (trial.state == TrialState::paused
                                         ? " was paused by the scheduler, which says when it goes on"
@@ -149,14 +150,14 @@ ControlAnswer ControlHandler::unpause(TrialId id) {
   }
   const bool runs = trial.state == TrialState::running;
   const bool is_lost =
-      !runs && trial.iteration > 0 && run_.experiment().restore_point(id).second == nullptr;
+      !runs && trial.iteration > 0 && loop_.experiment().restore_point(id).second == nullptr;
   const std::string anew =
       is_lost ? " begins anew as soon as there is room for it: it has no checkpoint, and its " +
                     count_of(static_cast<std::uint64_t>(trial.iteration), "iteration is",
                              "iterations are") +
                     " trained again"
               : "";
-  run_.release(id);
+  loop_.release(id);
   return {true,
           to_string(id) + (runs           ? " goes on; it had not paused yet"
                            : anew.empty() ? " goes on as soon as there is room for it"
@@ -165,12 +166,12 @@ ControlAnswer ControlHandler::unpause(TrialId id) {
 }
 
 ControlAnswer ControlHandler::add(const Json& config) {
-  if (run_.shutdown()) return refused("the experiment is ending: " + run_.shutdown().reason);
+  if (loop_.shutdown()) return refused("the experiment is ending: " + loop_.shutdown().reason);
   try {
-    const TrialId id = run_.add(config);
+    const TrialId id = loop_.add(config);
     return {true,
             to_string(id) + " is added, and runs as soon as there is room for it: " +
-                run_.experiment().trial(id).config.text(),
+                loop_.experiment().trial(id).config.text(),
             {id}};
   } catch (const Error& error) {
     return refused(error.what());
@@ -178,27 +179,27 @@ ControlAnswer ControlHandler::add(const Json& config) {
 }
 
 ControlAnswer ControlHandler::set(const Json& fields) {
-  if (run_.shutdown()) return refused("the experiment is ending: " + run_.shutdown().reason);
+  if (loop_.shutdown()) return refused("the experiment is ending: " + loop_.shutdown().reason);
   try {
-    return {true, run_.change(fields), {}};
+    return {true, loop_.change(fields), {}};
   } catch (const Error& error) {
     return refused(error.what());
   }
 }
 
 ControlAnswer ControlHandler::waits() const {
-  ControlAnswer answer{true, run_.waits_for(), {}};
-  for (TrialHang& hang : run_.hangs()) {
+  ControlAnswer answer{true, loop_.waits_for(), {}};
+  for (TrialHang& hang : loop_.hangs()) {
     answer.trials.push_back(hang.trial);
     answer.notices.push_back(std::move(hang.sentence));
   }
-  answer.said = run_.last_notices();
+  answer.said = loop_.last_notices();
   return answer;
 }
 
 ControlAnswer ControlHandler::waits(TrialId id) const {
-  const auto found = run_.attempts().find(id);
-  if (found == run_.attempts().end()) return refused(to_string(id) + " does not run");
+  const auto found = loop_.attempts().find(id);
+  if (found == loop_.attempts().end()) return refused(to_string(id) + " does not run");
   const Attempt& attempt = found->second;
   const WorkerGroup& worker_group = *attempt.worker_group;
   Seconds since = worker_group.told_at();
@@ -209,7 +210,8 @@ ControlAnswer ControlHandler::waits(TrialId id) const {
       since = attempt.began_at;
       break;
     case WorkerGroup::State::stepping:
-      what = "the result of iteration " + std::to_string(run_.experiment().trial(id).iteration + 1);
+      what =
+          "the result of iteration " + std::to_string(loop_.experiment().trial(id).iteration + 1);
       break;
     case WorkerGroup::State::saving:
       what = "a save";
@@ -223,7 +225,7 @@ ControlAnswer ControlHandler::waits(TrialId id) const {
   const std::string late = attempt.has_begun ? worker_group.late() : "";
   return {true,
           what + (late.empty() ? "" : " from " + late) + ", for " +
-              std::to_string(static_cast<std::int64_t>(run_.steady() - since)) + " s",
+              std::to_string(static_cast<std::int64_t>(loop_.steady() - since)) + " s",
           {id}};
 }
 
@@ -231,7 +233,7 @@ ControlAnswer ControlHandler::save(std::optional<TrialId> only) {
   ControlAnswer answer{true, {}, {}};
   bool has_functions = false;
   bool has_leaving = false;
-  for (auto& [id, attempt] : run_.attempts()) {
+  for (auto& [id, attempt] : loop_.attempts()) {
     if (only && id != *only) continue;
     if (attempt.ending) {
       has_leaving = true;
@@ -249,7 +251,7 @@ ControlAnswer ControlHandler::save(std::optional<TrialId> only) {
                       " saved at the next result";
     return answer;
   }
-  if (has_functions && run_.spec().plain) {
+  if (has_functions && loop_.spec().plain) {
     return refused("the program saves by itself, and cannot be asked to");
   }
   if (has_functions) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,7 +38,7 @@ struct LoopOptions {
   std::function<Suggestion(const Json& given, TrialId trial)> complete_config = {};
 };
 
-class Loop final : private Steering {
+class Loop {
  public:
   /// All parts outlive the loop.
   Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& committer,
@@ -48,6 +49,38 @@ class Loop final : private Steering {
   /// processes have then been told to end. Error for a spec that does not fit the trainable, and
   /// for a scheduler that asks for what is not possible.
   LoopEnd run();
+
+  // For ControlHandler: what is asked by hand while it runs.
+
+  /// Ends the experiment: what runs is saved with its next result.
+  void request_stop(const std::string& reason);
+  /// Ends one trial, as the user wants, that has not reported just now: at once, or with its next
+  /// result.
+  void stop_trial(TrialId trial, const std::string& reason) {
+    attempts_.stop(trial, reason, EndedBy::user);
+  }
+  /// Has all saved, and leaves.
+  void interrupt(const std::string& reason);
+  /// Pauses one trial by hand, or lets it go on.
+  void hold(TrialId trial);
+  void release(TrialId trial);
+  /// A trial with this config; what it leaves out is drawn. Error (user): there is none.
+  TrialId add(const Json& config);
+  /// Changes fields of the spec; answers what that comes to, in a sentence. Error (user): nothing
+  /// has changed.
+  std::string change(const Json& fields);
+  /// What keeps it from starting one more trial, as a phrase; empty: nothing does, or there is
+  /// none.
+  std::string waits_for() const;
+  /// Steps that take far too long.
+  std::vector<TrialHang> hangs() const { return attempts_.hangs(); }
+  /// See CallbackList::last_notices.
+  std::vector<std::string> last_notices() const { return callbacks_.last_notices(); }
+  const ShutdownState& shutdown() const { return shutdown_; }
+  std::map<TrialId, Attempt>& attempts() { return attempts_.all(); }
+  const Experiment& experiment() const { return committer_.experiment(); }
+  const ExperimentSpec& spec() const { return spec_; }
+  Seconds steady() const { return committer_.steady(); }
 
  private:
   LoopEnd drive();
@@ -75,27 +108,6 @@ class Loop final : private Steering {
   SessionEnded session_ended(const LoopEnd& end) const;
   void finish(const LoopEnd& end);
   void end_by_fault(const std::string& reason);
-
-  // For what is asked by hand.
-  void request_stop(const std::string& reason) override;
-  void stop_trial(TrialId trial, const std::string& reason) override {
-    attempts_.stop(trial, reason, EndedBy::user);
-  }
-  void interrupt(const std::string& reason) override;
-  void hold(TrialId trial) override;
-  void release(TrialId trial) override;
-  TrialId add(const Json& config) override;
-  std::string change(const Json& fields) override;
-  /// What keeps it from starting one more trial, as a phrase; empty: nothing does, or there is
-  /// none.
-  std::string waits_for() const override;
-  std::vector<TrialHang> hangs() const override { return attempts_.hangs(); }
-  std::vector<std::string> last_notices() const override { return callbacks_.last_notices(); }
-  const ShutdownState& shutdown() const override { return shutdown_; }
-  std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
-  const Experiment& experiment() const override { return committer_.experiment(); }
-  const ExperimentSpec& spec() const override { return spec_; }
-  Seconds steady() const override { return committer_.steady(); }
 
   ExperimentSpec spec_;  ///< in force; Attempts look at it
   const LoopOptions options_;
