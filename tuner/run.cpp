@@ -173,10 +173,12 @@ struct Engine {
   }
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
-    ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone,
-                             watchdog.get());
+    AsioReactor reactor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone,
+                        watchdog.get());
+    ProcessExecutor executor(reactor);
     RunParts drive({spec, experiment, policies, store, callbacks, std::move(changes)},
                    {.executor = executor,
+                    .reactor = reactor,
                     .clock = *clock,
                     .checkpoints = checkpoints,
                     .activities = watchdog ? &watchdog->activities() : nullptr,
@@ -187,7 +189,7 @@ struct Engine {
     for (const auto& released : plan.released) drive.committer().commit(released);
     for (const auto& notice : plan.notices) callbacks.notice(notice);
     drive.committer().write();
-    listen(executor);
+    listen(reactor);
     if (replicator) replicator->begin(known_on_remote());
     DiskGuard disk_guard(*files, drive.workers(), drive.committer(), callbacks, directory,
                          spec.min_free_bytes);
@@ -289,9 +291,9 @@ struct Engine {
   }
 
   /// A run without a control socket is a run.
-  void listen(ProcessExecutor& executor) {
+  void listen(AsioReactor& reactor) {
     try {
-      executor.listen(directory);
+      reactor.listen(directory);
     } catch (const Error& error) {
       callbacks.notice(std::string(error.what()) +
                        "; tune stop, pause, unpause, checkpoint, set and add cannot reach this "

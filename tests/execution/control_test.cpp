@@ -31,7 +31,7 @@ class Driver {
   }
   ~Driver() {
     leave_ = true;
-    executor_->wake();
+    reactor_->wake();
     thread_.join();
   }
 
@@ -39,25 +39,25 @@ class Driver {
 
  private:
   void run(const std::filesystem::path& directory) {
-    ProcessExecutor executor(Interrupts::leave_alone);
-    executor.listen(directory);
-    executor_ = &executor;
+    AsioReactor reactor(Interrupts::leave_alone);
+    reactor.listen(directory);
+    reactor_ = &reactor;
     listens_ = true;
     std::vector<Wakeup> wakeups;
     while (!leave_) {
       wakeups.clear();
-      executor.wait(1e9, wakeups);
+      reactor.wait(1e9, wakeups);
       for (const auto& wakeup : wakeups) {
         const auto& wish = std::get<ControlAsked>(wakeup);
         ++asked;
-        executor.answer(wish.id, {true, "so be it", {TrialId{3}}});
+        reactor.answer(wish.id, {true, "so be it", {TrialId{3}}});
       }
     }
   }
 
   std::atomic<bool> leave_ = false;
   std::atomic<bool> listens_ = false;
-  ProcessExecutor* executor_ = nullptr;
+  AsioReactor* reactor_ = nullptr;
   std::thread thread_;
 };
 
@@ -151,8 +151,8 @@ TEST_CASE("A driver is asked, answers, and tells its end by closing", "[unit][co
 
 TEST_CASE("What somebody asks who leaves before it is read is not done", "[unit][control]") {
   TempDir directory;
-  ProcessExecutor executor(Interrupts::leave_alone);
-  executor.listen(directory.path());
+  AsioReactor reactor(Interrupts::leave_alone);
+  reactor.listen(directory.path());
   {
     const FileDescriptor impatient = connect_raw(directory.path());
     send_all(impatient, format(ControlRequest{Kind::stop, {}}) + "\n");
@@ -160,7 +160,7 @@ TEST_CASE("What somebody asks who leaves before it is read is not done", "[unit]
   const FileDescriptor patient = connect_raw(directory.path());
   send_all(patient, format(ControlRequest{Kind::pause, {}}) + "\n");
   std::vector<Wakeup> wakeups;
-  while (wakeups.empty()) executor.wait(1e9, wakeups);
+  while (wakeups.empty()) reactor.wait(1e9, wakeups);
   REQUIRE(wakeups.size() == 1);
   CHECK(std::get<ControlAsked>(wakeups[0]).request.kind == Kind::pause);
 }
@@ -241,12 +241,12 @@ TEST_CASE("Who talks without end and never answers is given up in time, and take
 }
 
 TEST_CASE("A directory that cannot have a socket is an error that names it", "[unit][control]") {
-  ProcessExecutor executor(Interrupts::leave_alone);
-  CHECK_THROWS_AS(executor.listen("/proc"), Error);
+  AsioReactor reactor(Interrupts::leave_alone);
+  CHECK_THROWS_AS(reactor.listen("/proc"), Error);
   TempDir dir;
   std::filesystem::create_directories(dir.path() / control_socket_name / "occupied");
-  CHECK_THROWS_AS(executor.listen(dir.path()), Error);
-  executor.answer(ControlId{1}, {});  // to nobody
+  CHECK_THROWS_AS(reactor.listen(dir.path()), Error);
+  reactor.answer(ControlId{1}, {});  // to nobody
 }
 
 TEST_CASE("Clients that say nothing, garbage, half a line or far too much do no harm",

@@ -38,9 +38,9 @@ tune::LaunchSpec spec_of(std::vector<std::string> argv) {
 }
 
 template <class Kind>
-Kind wait_for(tune::Executor& executor) {
+Kind wait_for(tune::Reactor& reactor) {
   for (std::vector<tune::Wakeup> wakeups;; wakeups.clear()) {
-    executor.wait(no_deadline, wakeups);
+    reactor.wait(no_deadline, wakeups);
     for (const auto& wakeup : wakeups) {
       if (const auto* wanted = std::get_if<Kind>(&wakeup)) return *wanted;
     }
@@ -50,36 +50,39 @@ Kind wait_for(tune::Executor& executor) {
 /// Leaves something in stdio's buffer while programs fail to start.
 int fail_to_launch(int count) {
   std::fputs("buffered\n", stdout);
-  tune::ProcessExecutor executor;
+  tune::AsioReactor reactor;
+  tune::ProcessExecutor executor(reactor);
   for (int i = 0; i < count; ++i) {
     executor.launch(tune::LaunchId(i), spec_of({"/nonexistent/program"}));
-    wait_for<tune::LaunchFailed>(executor);
+    wait_for<tune::LaunchFailed>(reactor);
   }
   return 0;
 }
 
 /// Starts `program`, says its number, and waits to be killed. TUNE_TEST_MARK is what marks it.
 int await_death(const std::string& program, const std::string& mode) {
-  tune::ProcessExecutor executor;
+  tune::AsioReactor reactor;
+  tune::ProcessExecutor executor(reactor);
   auto spec = spec_of({program, mode});
   if (const char* const mark = std::getenv("TUNE_TEST_MARK")) {
     spec.environment.push_back(std::string("TUNE_SESSION=") + mark);
   }
   executor.launch(tune::LaunchId(1), std::move(spec));
-  const auto launched = wait_for<tune::Launched>(executor);
+  const auto launched = wait_for<tune::Launched>(reactor);
   const std::string line =
       R"({"type":"result","metrics":{"pid":)" + std::to_string(launched.pid) + "}}\n";
   ::send(3, line.data(), line.size(), MSG_NOSIGNAL);
-  wait_for<tune::Exited>(executor);
+  wait_for<tune::Exited>(reactor);
   return 1;
 }
 
 /// Starts `program` with the standard descriptors closed, as some daemons do.
 int launch_without_standard_descriptors(const std::string& program) {
   for (int fd = 0; fd < 4; ++fd) ::close(fd);
-  tune::ProcessExecutor executor;
+  tune::AsioReactor reactor;
+  tune::ProcessExecutor executor(reactor);
   executor.launch(tune::LaunchId(1), spec_of({program, "describe"}));
-  return wait_for<tune::Exited>(executor).exit_code;
+  return wait_for<tune::Exited>(reactor).exit_code;
 }
 
 /// From now on the kernel answers this system call with EPERM, as older container runtimes do.
@@ -103,9 +106,10 @@ int launch_without(unsigned call, const std::string& program) {
   for (int i = 0; i < 100; ++i) (void)::open("/dev/null", O_RDONLY);
   forbid(call);
   tune::require_launches();
-  tune::ProcessExecutor executor;
+  tune::AsioReactor reactor;
+  tune::ProcessExecutor executor(reactor);
   executor.launch(tune::LaunchId(1), spec_of({program, "describe"}));
-  return wait_for<tune::Exited>(executor).exit_code;
+  return wait_for<tune::Exited>(reactor).exit_code;
 }
 
 /// What is said of a machine on which the system call is forbidden.
@@ -132,9 +136,10 @@ int end_orphans_without(unsigned call, const std::string& experiment) {
 int hang(const std::string& program) {
   tune::Watchdog watchdog("ask somebody", 1);
   const tune::ActivityTracker::Activity doing(&watchdog.activities(), "the test hangs");
-  tune::ProcessExecutor executor(tune::Interrupts::report, &watchdog);
+  tune::AsioReactor reactor(tune::Interrupts::report, &watchdog);
+  tune::ProcessExecutor executor(reactor);
   executor.launch(tune::LaunchId(1), spec_of({program, "grandchild"}));
-  const auto told = wait_for<tune::Reported>(executor);
+  const auto told = wait_for<tune::Reported>(reactor);
   watchdog.only_lingers("the disk is gone");
   std::fprintf(stderr, "it hangs beside %ld\n",
                static_cast<long>(told.metrics->find("pid").value_or(0)));

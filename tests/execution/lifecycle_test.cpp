@@ -142,7 +142,7 @@ TEST_CASE("A launch that is gone is neither told nor signalled", "[unit][process
     session.executor.signal(launch, SIGKILL);
   }
   std::vector<Wakeup> wakeups;
-  session.executor.wait(0, wakeups);
+  session.reactor.wait(0, wakeups);
   CHECK(wakeups.empty());
 }
 
@@ -177,14 +177,14 @@ TEST_CASE("A signal reaches the group, and a leader that has left it", "[unit][p
 TEST_CASE("wake ends the wait, before it began or while it lasts", "[unit][process]") {
   Session session;
   std::vector<Wakeup> wakeups;
-  session.executor.wake();
-  session.executor.wake();
-  session.executor.wait(no_deadline, wakeups);
+  session.reactor.wake();
+  session.reactor.wake();
+  session.reactor.wait(no_deadline, wakeups);
   CHECK(wakeups.empty());
 
   for (int i = 0; i < 100; ++i) {
-    std::thread waker([&] { session.executor.wake(); });
-    session.executor.wait(no_deadline, wakeups);
+    std::thread waker([&] { session.reactor.wake(); });
+    session.reactor.wait(no_deadline, wakeups);
     waker.join();
     CHECK(wakeups.empty());
   }
@@ -196,7 +196,7 @@ TEST_CASE("wait returns at its deadline, in the clock's steady time", "[unit][pr
   session.wait_for<Launched>(quiet);
   std::vector<Wakeup> wakeups;
   const auto deadline = session.clock->steady() + 0.02;
-  session.executor.wait(deadline, wakeups);
+  session.reactor.wait(deadline, wakeups);
   CHECK(session.clock->steady() >= deadline);
   CHECK(wakeups.empty());
 }
@@ -208,7 +208,7 @@ TEST_CASE("Signals to the driver are reported, and have their defaults afterward
     for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
       ::raise(signal);
       std::vector<Wakeup> wakeups;
-      session.executor.wait(no_deadline, wakeups);
+      session.reactor.wait(no_deadline, wakeups);
       REQUIRE(wakeups.size() == 1);
       CHECK(std::get<Interrupted>(wakeups[0]).signal == signal);
     }
@@ -227,7 +227,7 @@ TEST_CASE("A signal ignored at the start stays ignored, as nohup wants it", "[un
     CHECK(is_ignored(SIGHUP));
     ::raise(SIGHUP);
     std::vector<Wakeup> wakeups;
-    session.executor.wait(0, wakeups);
+    session.reactor.wait(0, wakeups);
     CHECK(wakeups.empty());
   }
   ::signal(SIGHUP, SIG_DFL);

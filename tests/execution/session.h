@@ -65,7 +65,7 @@ inline LaunchId launch_of(const Wakeup& wakeup) {
 
 class Session {
  public:
-  explicit Session(Interrupts interrupts = Interrupts::leave_alone) : executor(interrupts) {}
+  explicit Session(Interrupts interrupts = Interrupts::leave_alone) : reactor(interrupts) {}
 
   LaunchSpec spec(std::vector<std::string> argv) const {
     return {std::move(argv), {}, dir.path(), dir.path() / "out.log", dir.path() / "err.log"};
@@ -125,7 +125,7 @@ class Session {
   /// One wait; returns how many events it gave.
   std::size_t wait() {
     std::vector<Wakeup> wakeups;
-    executor.wait(clock->steady() + patience_s, wakeups);
+    reactor.wait(clock->steady() + patience_s, wakeups);
     if (wakeups.empty()) throw std::runtime_error("nothing happened for very long");
     for (auto& wakeup : wakeups) heard[launch_of(wakeup)].push_back(std::move(wakeup));
     return wakeups.size();
@@ -133,7 +133,8 @@ class Session {
 
   TempDir dir;
   std::unique_ptr<Clock> clock = make_system_clock();
-  ProcessExecutor executor;
+  AsioReactor reactor;
+  ProcessExecutor executor{reactor};
   std::map<LaunchId, std::vector<Wakeup>> heard;  ///< by launch, in order
 
  private:

@@ -75,24 +75,23 @@ TEST_CASE("What was ignored at the start is not heeded", "[watchdog]") {
   CHECK(heeded == std::vector<int>{SIGINT, SIGTERM, SIGUSR1});
 }
 
-TEST_CASE("An executor hears a signal that a watchdog hears, too", "[watchdog][process]") {
+TEST_CASE("A reactor hears a signal that a watchdog hears, too", "[watchdog][process]") {
   Watchdog watchdog("");
-  ProcessExecutor executor(Interrupts::report, &watchdog);
+  AsioReactor reactor(Interrupts::report, &watchdog);
   ::kill(::getpid(), SIGUSR1);
   std::vector<Wakeup> wakeups;
-  while (wakeups.empty()) executor.wait(make_system_clock()->steady() + 1, wakeups);
+  while (wakeups.empty()) reactor.wait(make_system_clock()->steady() + 1, wakeups);
   REQUIRE(std::holds_alternative<Interrupted>(wakeups[0]));
   CHECK(std::get<Interrupted>(wakeups[0]).signal == SIGUSR1);
 }
 
-TEST_CASE("An executor hears what a watchdog has heard before it was there",
-          "[watchdog][process]") {
+TEST_CASE("A reactor hears what a watchdog has heard before it was there", "[watchdog][process]") {
   Watchdog watchdog("");
   ::kill(::getpid(), SIGTERM);
   while (watchdog.first_signal() == 0) std::this_thread::yield();
-  ProcessExecutor executor(Interrupts::report, &watchdog);
+  AsioReactor reactor(Interrupts::report, &watchdog);
   std::vector<Wakeup> wakeups;
-  executor.wait(1e9, wakeups);
+  reactor.wait(1e9, wakeups);
   REQUIRE(wakeups.size() == 1);
   CHECK(std::get<Interrupted>(wakeups[0]).signal == SIGTERM);
 }

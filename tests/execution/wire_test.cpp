@@ -161,7 +161,7 @@ TEST_CASE("Writing to a process that has closed its socket is survived", "[unit]
   for (int i = 0; i < 100 && session.count_of<Disconnected>(launch) == 0; ++i) {
     session.executor.send(launch, protocol::Step{});
     std::vector<Wakeup> wakeups;
-    session.executor.wait(0, wakeups);
+    session.reactor.wait(0, wakeups);
     for (auto& wakeup : wakeups) session.heard[launch].push_back(std::move(wakeup));
   }
   session.wait_for<Disconnected>(launch);

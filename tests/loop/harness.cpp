@@ -161,7 +161,7 @@ LoopEnd Harness::run() {
                    if (!given.contains("x")) throw user_error("there is no x");
                    return Suggestion{given, "x=" + given.at("x").dump()};
                  }},
-            committer, policies, fake, workers, checkpoint_manager, snapshots, list);
+            committer, policies, fake, fake, workers, checkpoint_manager, snapshots, list);
   const auto require_none_left = [&fake] { ensure(fake.live() == 0, "no process is left behind"); };
   const LoopEnd end = [&] {
     try {

@@ -499,7 +499,7 @@ TEST_CASE("Whoever abandons its processes does not wait for one that could not b
   WorkerGroups talks(executor, after_write, clock, {});
   talks.open({}).begin({LaunchSpec{}}, {});
   after_write.end_turn(0, 0);
-  talks.abandon(10);
+  talks.abandon(executor, 10);
   CHECK(clock.time < 1);
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "tuner/execution/executor.h"
+#include "tuner/execution/reactor.h"
 #include "tuner/execution/local/message_parser.h"
 #include "tuner/process/process_wide.h"
 #include "tuner/process/spawn.h"

@@ -1,7 +1,7 @@
-// The seam between loop and the world outside: processes are launched, talked to and ended, and
-// what happens comes in batches, signals and wishes to the driver itself included.
-// Knows launches, not what a trial is. Implementations: process_executor (real children),
-// simulated ones in tests.
+// The seam between the loop and whatever runs processes: they are launched, talked to and ended,
+// and what happens to them comes as LaunchEvents through a Reactor (reactor.h). It is made of
+// values, so that the other side may be another machine's. Knows launches, not what a trial is.
+// Implementations: ProcessExecutor (children on this machine), SimulatedExecutor (virtual time).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "trainable/protocol.h"
-#include "tuner/base/clock.h"
-#include "tuner/control/control.h"
 #include "tuner/model/metrics.h"
 #include "tuner/model/resources.h"
 #include "tuner/process/process_spec.h"
@@ -158,20 +156,9 @@ struct Exited {
   std::uint64_t memory_kills = 0;
 };
 
-/// The driver itself got this signal.
-struct Interrupted {
-  int signal = 0;
-};
-
-/// Somebody asks the driver for something; it wants an answer.
-struct ControlAsked {
-  ControlId id{};
-  ControlRequest request;
-};
-
-using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound,
-                            LaunchAdvisory, SaveAnswered, Faulted, RanToEnd, Disconnected, Exited,
-                            Interrupted, ControlAsked>;
+using LaunchEvent =
+    std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound,
+                 LaunchAdvisory, SaveAnswered, Faulted, RanToEnd, Disconnected, Exited>;
 
 class Executor {
  public:
@@ -180,23 +167,14 @@ class Executor {
   /// Starts a process; Launched or LaunchFailed will say how it went. Does not block.
   virtual void launch(LaunchId launch, LaunchSpec spec) = 0;
 
-  /// Queues a command; what is queued for a launch goes out as one write at the next `wait`. To a
-  /// launch that is gone or has disconnected: ignored. Does not block, however slow the other end.
+  /// Queues a command; what is queued for a launch goes out as one write at the reactor's next
+  /// `wait`. To a launch that is gone or has disconnected: ignored. Does not block, however slow
+  /// the other end.
   virtual void send(LaunchId launch, const protocol::Command& command) = 0;
 
   /// Sends `signal` to the whole process group (SIGTERM, SIGKILL), behind the commands that are
   /// queued for it, as far as it takes them now. To one that is gone: ignored.
   virtual void signal(LaunchId launch, int signal) = 0;
-
-  /// Tells whoever has asked. To one that has gone: ignored. Does not block.
-  virtual void answer(ControlId id, const ControlAnswer& answer) = 0;
-
-  /// Blocks until something happened, `wake` was called, or `deadline` (steady time, see Clock)
-  /// has passed; appends what happened to `wakeups`, perhaps nothing.
-  virtual void wait(Seconds deadline, std::vector<Wakeup>& wakeups) = 0;
-
-  /// Makes the current or next `wait` return. From any thread.
-  virtual void wake() noexcept = 0;
 };
 
 }  // namespace tune

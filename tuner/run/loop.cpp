@@ -19,13 +19,13 @@ constexpr Seconds oversleep_s = 5;
 }  // namespace
 
 Loop::Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& committer,
-           Policies& policies, Executor& executor, Workers& workers,
+           Policies& policies, Executor& executor, Reactor& reactor, Workers& workers,
            CheckpointManager& checkpoint_manager, Snapshots& snapshots, CallbackList& callbacks)
     : spec_(spec),
       options_(std::move(options)),
       committer_(committer),
       policies_(policies),
-      executor_(executor),
+      reactor_(reactor),
       workers_(workers),
       checkpoint_manager_(checkpoint_manager),
       snapshots_(snapshots),
@@ -59,7 +59,7 @@ LoopEnd Loop::run() {
       throw;
     }
     callbacks_.notice("the journal cannot be written, all trials are ended");
-    attempts_.abandon();
+    attempts_.abandon(reactor_);
     throw JournalFailed(std::string(error.what()) +
                         "; the run was ended, because nothing of it could be remembered any more");
   } catch (const std::exception& error) {  // a plugin's policy knows no Error
@@ -75,7 +75,7 @@ LoopEnd Loop::run() {
 /// written: a journal that breaks off is that of a driver that died. There are no last saves, since
 /// nobody is left to decide on what trials report until then.
 void Loop::end_by_fault(const std::string& reason) {
-  attempts_.abandon();
+  attempts_.abandon(reactor_);
   if (!committer_.is_consistent()) return;
   committer_.leave_policies_out();
   snapshots_.stop();
@@ -91,7 +91,7 @@ void Loop::end_by_fault(const std::string& reason) {
       // to be woken by it may have been woken long ago.
       if (workers_.run_completions(Lane::journal) > 0) continue;
       wakeups_.clear();
-      executor_.wait(committer_.deadline(), wakeups_);
+      reactor_.wait(committer_.deadline(), wakeups_);
     }
   } catch (const std::exception& error) {
     callbacks_.notice(std::string("the end of this run could not be recorded: ") + error.what());
@@ -121,7 +121,7 @@ LoopEnd Loop::drive() {
 void Loop::turn() {
   wakeups_.clear();
   const Seconds wanted = next_deadline();
-  executor_.wait(wanted, wakeups_);
+  reactor_.wait(wanted, wakeups_);
   const Seconds now_awake = committer_.steady();
   const bool overslept = now_awake - std::max(wanted, woke_at_) > oversleep_s;
   // When it fell asleep is not known: soon after it was last seen awake, in a trial's favour.
@@ -424,7 +424,7 @@ void Loop::finish(const LoopEnd& end) {
   const bool waits = shutdown_.kind != ShutdownState::Kind::interrupted;
   for (act(); !committer_.is_settled() || (waits && workers_.outstanding() > 0); act()) {
     wakeups_.clear();
-    executor_.wait(committer_.deadline(), wakeups_);
+    reactor_.wait(committer_.deadline(), wakeups_);
     for (const auto& wakeup : wakeups_) {
       const auto* const asked = std::get_if<ControlAsked>(&wakeup);
       if (asked != nullptr) answer(asked->id, ControlHandler::answer_on_leaving(asked->request));
@@ -451,7 +451,7 @@ void Loop::on(const ControlAsked& wakeup) {
 }
 
 void Loop::answer(ControlId id, ControlAnswer answer) {
-  after_write_.add([this, id, answer = std::move(answer)] { executor_.answer(id, answer); });
+  after_write_.add([this, id, answer = std::move(answer)] { reactor_.answer(id, answer); });
 }
 
 }  // namespace tune

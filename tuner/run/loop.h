@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tuner/execution/executor.h"
+#include "tuner/execution/reactor.h"
 #include "tuner/process/interrupts.h"
 #include "tuner/run/checkpoints/disk_guard.h"
 #include "tuner/run/commit/next_trial.h"
@@ -42,7 +43,7 @@ class Loop {
  public:
   /// All parts outlive the loop.
   Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& committer,
-       Policies& policies, Executor& executor, Workers& workers,
+       Policies& policies, Executor& executor, Reactor& reactor, Workers& workers,
        CheckpointManager& checkpoint_manager, Snapshots& snapshots, CallbackList& callbacks);
 
   /// Runs until nothing is left to do. JournalFailed if the journal cannot be written: the
@@ -113,7 +114,7 @@ class Loop {
   const LoopOptions options_;
   EventCommitter& committer_;
   Policies& policies_;
-  Executor& executor_;
+  Reactor& reactor_;
   Workers& workers_;
   CheckpointManager& checkpoint_manager_;
   Snapshots& snapshots_;

@@ -11,8 +11,9 @@ RunParts::RunParts(DrivenExperiment driven, RunEnvironment environment, Json rec
       policies_(driven.policies),
       callbacks_(driven.callbacks),
       executor_(environment.executor),
+      reactor_(environment.reactor),
       workers_(
-          environment.threads, [this] { executor_.wake(); }, environment.activities) {
+          environment.threads, [this] { reactor_.wake(); }, environment.activities) {
   if (environment.threads == Workers::Threads::own) policies_.searcher.work_beside(workers_);
   committer_.emplace(driven.experiment, policies_, driven.store, workers_, environment.clock,
                      std::move(driven.changes));
@@ -32,7 +33,7 @@ RunParts::RunParts(DrivenExperiment driven, RunEnvironment environment, Json rec
 }
 
 LoopEnd RunParts::run(LoopOptions options) {
-  Loop loop(spec_, std::move(options), *committer_, policies_, executor_, workers_,
+  Loop loop(spec_, std::move(options), *committer_, policies_, executor_, reactor_, workers_,
             *checkpoint_manager_, *snapshots_, callbacks_);
   return loop.run();
 }

@@ -33,6 +33,7 @@ struct DrivenExperiment {
 /// What its trials run in.
 struct RunEnvironment {
   Executor& executor;
+  Reactor& reactor;
   const Clock& clock;
   CheckpointStorage& checkpoints;
   Workers::Threads threads = Workers::Threads::own;
@@ -62,6 +63,7 @@ class RunParts {
   Policies& policies_;
   CallbackList& callbacks_;
   Executor& executor_;
+  Reactor& reactor_;
   // Last in, first out: the workers end before what their work refers to.
   std::optional<Snapshots> snapshots_;
   std::optional<CheckpointManager> checkpoint_manager_;

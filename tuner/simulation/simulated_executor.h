@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tuner/execution/executor.h"
+#include "tuner/execution/reactor.h"
 #include "tuner/simulation/simulated_program.h"
 #include "tuner/simulation/virtual_clock.h"
 
@@ -22,7 +22,7 @@ class SimulatedStorage {
   virtual std::string read(const std::string& directory) = 0;
 };
 
-class SimulatedExecutor : public Executor {
+class SimulatedExecutor : public Executor, public Reactor {
  public:
   /// All parts outlive it. It alone moves the clock.
   SimulatedExecutor(VirtualClock& clock, SimulatedStorage& storage, SimulatedProgram program)

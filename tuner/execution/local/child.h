@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tuner/execution/local/message_parser.h"
+#include "tuner/execution/reactor/asio_reactor.h"
 #include "tuner/execution/script/script_session.h"
 #include "tuner/process/spawn.h"
 #include "tuner/process/subreaper.h"
@@ -26,8 +27,11 @@ class Child;
 
 /// What the children of one executor share. One thread.
 struct ChildrenShared {
-  boost::asio::io_context context{1};
-  std::vector<Wakeup> happened;  ///< since the last wait returned
+  explicit ChildrenShared(AsioReactor& reactor)
+      : context(reactor.context()), happened(reactor.happened()) {}
+
+  boost::asio::io_context& context;
+  std::vector<Wakeup>& happened;  ///< since the last wait returned
   MessageParser parser;
   std::vector<char> block;  ///< to receive into; longer by the parser's padding
   std::uint64_t batch = 0;  ///< each gives every child a new share of what may be read

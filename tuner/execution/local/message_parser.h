@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "tuner/execution/executor.h"
+#include "tuner/execution/reactor.h"
 
 namespace tune {
 

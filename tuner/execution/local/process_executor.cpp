@@ -1,14 +1,11 @@
-// Puts launcher, children and signals on one io_context and hands out what happened in batches.
+// Puts the launcher, the children and the watch of checkpoints on the reactor.
 // Knows launches, not what a trial is.
 #include "tuner/execution/local/process_executor.h"
 
 #include <signal.h>
 
 #include <algorithm>
-#include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <iterator>
@@ -17,7 +14,6 @@
 #include <unordered_map>
 
 #include "tuner/base/error.h"
-#include "tuner/control/control_server.h"
 #include "tuner/execution/local/child.h"
 #include "tuner/process/launcher.h"
 #include "tuner/process/memory_use.h"
@@ -31,8 +27,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t block_bytes = 64 * 1024;
-constexpr Seconds endless_s = 1e9;  ///< a steady time that no machine reaches
-
 constexpr std::chrono::milliseconds look_period{250};
 
 // At the end of the executor.
@@ -41,13 +35,10 @@ constexpr std::chrono::milliseconds last_pause{50};
 
 }  // namespace
 
-class ProcessExecutor::Loop {
+class ProcessExecutor::Impl final : private AsioReactor::Client {
  public:
-  Loop(Interrupts interrupts, Watchdog* watchdog)
-      : watchdog_(watchdog),
-        stay_(shared_.context.get_executor()),
-        signals_(shared_.context),
-        next_look_(shared_.context) {
+  explicit Impl(AsioReactor& reactor)
+      : watchdog_(reactor.watchdog()), shared_(reactor), next_look_(shared_.context) {
     look_now_and_then();
     shared_.block.resize(block_bytes + MessageParser::padding_bytes);
     shared_.gone = [this](LaunchId launch) {
@@ -55,21 +46,15 @@ class ProcessExecutor::Loop {
       look_at_memory(launch);
       forget(launch);
     };
-    if (interrupts == Interrupts::report) {
-      for (const int signal : heeded_signals()) signals_.add(signal);
-      wait_for_signals();
-      // What came before; if it is heard twice, that is an echo.
-      const int signal = watchdog_ != nullptr ? watchdog_->first_signal() : 0;
-      if (signal != 0) shared_.happened.emplace_back(Interrupted{signal});
-    }
     launcher_ =
         std::make_unique<Launcher>(process_wide_.descriptors_before(), shared_.adopted.servers(),
                                    [this](LaunchId launch, LaunchOutcome outcome) {
                                      post_outcome(launch, std::move(outcome));
                                    });
+    reactor.serve(*this);
   }
 
-  ~Loop() {
+  ~Impl() {
     const ActivityTracker::Activity doing(activities(),
                                           "processes that were killed are waited for");
     for (const auto& [launch, state] : launches_) {
@@ -94,16 +79,6 @@ class ProcessExecutor::Loop {
     };
     watch_.emplace(on_news);
     shared_.watch = &*watch_;
-  }
-
-  void listen(const std::filesystem::path& directory) {
-    control_.emplace(shared_.context, directory, [this](ControlId id, const ControlRequest& asked) {
-      shared_.happened.emplace_back(ControlAsked{id, asked});
-    });
-  }
-
-  void answer(ControlId id, const ControlAnswer& answer) {
-    if (control_) control_->answer(id, answer);
   }
 
   void launch(LaunchId launch, LaunchSpec spec) {
@@ -168,37 +143,6 @@ class ProcessExecutor::Loop {
       it->second.child->signal(signal);
     } else {
       it->second.early_signals.push_back(signal);
-    }
-  }
-
-  void wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
-    busy_.reset();
-    flush();
-    // A system call: after what others wait for.
-    if (watchdog_ != nullptr) watchdog_->pass_on();
-    listen_again();
-    shared_.context.poll();
-    while (shared_.happened.empty() && !woken_.load()) {
-      listen_again();  // to one that has filled its share with half a line
-      const bool in_time = run_one(deadline);
-      // Also after the deadline: what was said while this process was stopped was said in time.
-      shared_.context.poll();
-      if (!in_time) break;
-    }
-    woken_.store(false);
-    wakeups.insert(wakeups.end(), std::make_move_iterator(shared_.happened.begin()),
-                   std::make_move_iterator(shared_.happened.end()));
-    shared_.happened.clear();
-    busy_.emplace(activities(),
-                  "the driver's own thread is busy in a policy, in a callback, or on a disk");
-  }
-
-  void wake() noexcept {
-    if (woken_.exchange(true)) return;
-    try {
-      asio::post(shared_.context, [] {});
-    } catch (const std::exception&) {
-      // No memory: whatever ends the wait next will find it.
     }
   }
 
@@ -332,14 +276,6 @@ class ProcessExecutor::Loop {
         LaunchFailed{launch, std::move(outcome.reason), outcome.is_trials_fault});
   }
 
-  void wait_for_signals() {
-    signals_.async_wait([this](boost::system::error_code error, int signal) {
-      if (error) return;
-      shared_.happened.emplace_back(Interrupted{signal});
-      wait_for_signals();
-    });
-  }
-
   /// For what dies while its launch lives. Not at each SIGCHLD: a handler would have every child's
   /// end interrupt calls of the program's other threads.
   void look_now_and_then() {
@@ -373,7 +309,7 @@ class ProcessExecutor::Loop {
     }
   }
 
-  void flush() {
+  void flush() override {
     for (const LaunchId launch : to_flush_) {
       const auto it = launches_.find(launch);
       if (it == launches_.end()) continue;
@@ -383,62 +319,37 @@ class ProcessExecutor::Loop {
     to_flush_.clear();
   }
 
-  void listen_again() {
+  void begin_batch() override {
     ++shared_.batch;
     for (const auto& child : std::exchange(shared_.paused, {})) child->resume();
   }
 
-  /// False if the deadline passed first.
-  bool run_one(Seconds deadline) {
-    if (!(deadline < endless_s)) return shared_.context.run_one() > 0;
-    const auto since_epoch = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-        std::chrono::duration<double>(std::max(deadline, 0.0)));
-    return shared_.context.run_one_until(std::chrono::steady_clock::time_point(since_epoch)) > 0;
-  }
-
   Watchdog* const watchdog_;
-  std::optional<ActivityTracker::Activity> busy_;  ///< from one wait to the next
-  ProcessWide process_wide_;  ///< before the others: they find signals as they are to be
+  ProcessWide process_wide_;
   ChildrenShared shared_;
-  asio::executor_work_guard<asio::io_context::executor_type> stay_;
-  asio::signal_set signals_;
   asio::steady_timer next_look_;
-  std::optional<ControlServer> control_;
   std::unordered_map<LaunchId, LaunchState> launches_;
   std::vector<LaunchId> to_flush_;
-  std::atomic<bool> woken_ = false;
   PlainHabits habits_;                    ///< the launches are of one program
   std::optional<CheckpointWatch> watch_;  ///< its thread uses the others
   std::unique_ptr<Launcher> launcher_;    ///< the same
 };
 
-ProcessExecutor::ProcessExecutor(Interrupts interrupts, Watchdog* watchdog) try
-    : loop_(std::make_unique<Loop>(interrupts, watchdog)) {
+ProcessExecutor::ProcessExecutor(AsioReactor& reactor) try
+    : impl_(std::make_unique<Impl>(reactor)) {
 } catch (const Error&) {
   throw;
 } catch (const std::exception& error) {
-  throw machine_error(std::string("cannot set up the event loop: ") + error.what());
+  throw machine_error(std::string("cannot start processes: ") + error.what());
 }
 ProcessExecutor::~ProcessExecutor() = default;
 
-void ProcessExecutor::listen(const std::filesystem::path& directory) try {
-  loop_->listen(directory);
-} catch (const boost::system::system_error& error) {
-  throw machine_error(std::string("cannot listen on the control socket: ") + error.what());
-}
-void ProcessExecutor::answer(ControlId id, const ControlAnswer& answer) {
-  loop_->answer(id, answer);
-}
 void ProcessExecutor::launch(LaunchId launch, LaunchSpec spec) {
-  loop_->launch(launch, std::move(spec));
+  impl_->launch(launch, std::move(spec));
 }
 void ProcessExecutor::send(LaunchId launch, const protocol::Command& command) {
-  loop_->send(launch, command);
+  impl_->send(launch, command);
 }
-void ProcessExecutor::signal(LaunchId launch, int signal) { loop_->signal(launch, signal); }
-void ProcessExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
-  loop_->wait(deadline, wakeups);
-}
-void ProcessExecutor::wake() noexcept { loop_->wake(); }
+void ProcessExecutor::signal(LaunchId launch, int signal) { impl_->signal(launch, signal); }
 
 }  // namespace tune

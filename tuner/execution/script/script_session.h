@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/execution/executor.h"
+#include "tuner/execution/reactor.h"
 #include "tuner/execution/script/checkpoint_watch.h"
 #include "tuner/execution/script/launch_logs.h"
 #include "tuner/process/process.h"

@@ -98,7 +98,7 @@ class Attempts {
   /// Sentences about steps under way that take far longer than others did.
   std::vector<TrialHang> hangs() const;
   /// Nothing more is recorded: see WorkerGroups.
-  void abandon() { worker_groups_.abandon(spec_.stop_grace_s); }
+  void abandon(Reactor& reactor) { worker_groups_.abandon(reactor, spec_.stop_grace_s); }
 
   /// Why the run is to end, since a trial has failed; empty if it is not.
   std::string take_failure() { return std::exchange(failure_, {}); }

@@ -45,7 +45,7 @@ void WorkerGroups::extend_deadlines(Seconds seconds) {
   for (WorkerGroup& each : all_) each.extend_deadlines(seconds);
 }
 
-void WorkerGroups::abandon(Seconds patience_s) {
+void WorkerGroups::abandon(Reactor& reactor, Seconds patience_s) {
   std::erase_if(processes_, [](const auto& entry) { return !entry.second.is_launched; });
   for (const auto& [id, process] : processes_) executor_.signal(id, SIGTERM);
   const Seconds deadline = clock_.steady() + patience_s;
@@ -53,7 +53,7 @@ void WorkerGroups::abandon(Seconds patience_s) {
   bool hurries = false;
   while (!processes_.empty() && !hurries && clock_.steady() < deadline) {
     wakeups.clear();
-    executor_.wait(deadline, wakeups);
+    reactor.wait(deadline, wakeups);
     for (const auto& wakeup : wakeups) {
       if (const auto* const exited = std::get_if<Exited>(&wakeup)) {
         forget(exited->launch);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tuner/base/clock.h"
+#include "tuner/execution/reactor.h"
 #include "tuner/run/commit/after_commit.h"
 #include "tuner/run/workers/worker_group.h"
 
@@ -40,7 +41,7 @@ class WorkerGroups final : private WorkerGroup::Transport {
 
   /// Nothing more is recorded: all processes get SIGTERM, so that a program that saves something by
   /// itself can, and SIGKILL after `patience_s`, or when somebody interrupts.
-  void abandon(Seconds patience_s);
+  void abandon(Reactor& reactor, Seconds patience_s);
 
  private:
   LaunchId launch(WorkerGroup& worker_group, LaunchSpec spec) override;

@@ -1,0 +1,50 @@
+// Where a driver waits. What happens to launches, signals to the driver itself, and what people ask
+// of it by hand come in batches, in the order in which they happened.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "tuner/base/clock.h"
+#include "tuner/control/control.h"
+#include "tuner/execution/executor.h"
+
+namespace tune {
+
+/// The driver itself got this signal.
+struct Interrupted {
+  int signal = 0;
+};
+
+/// Somebody asks the driver for something, and waits for an answer (Reactor::answer).
+struct ControlAsked {
+  ControlId id{};
+  ControlRequest request;
+};
+
+/// A variant with the alternatives of `Variant` and more.
+template <class Variant, class... More>
+struct Extended;
+template <class... Kinds, class... More>
+struct Extended<std::variant<Kinds...>, More...> {
+  using type = std::variant<Kinds..., More...>;
+};
+
+using Wakeup = Extended<LaunchEvent, Interrupted, ControlAsked>::type;
+
+class Reactor {
+ public:
+  virtual ~Reactor() = default;
+
+  /// Blocks until something happened, `wake` was called, or `deadline` (steady time, see Clock)
+  /// has passed; appends what happened to `wakeups`, perhaps nothing.
+  virtual void wait(Seconds deadline, std::vector<Wakeup>& wakeups) = 0;
+
+  /// Makes the current or next `wait` return. From any thread.
+  virtual void wake() noexcept = 0;
+
+  /// Tells whoever has asked. To one that has gone: ignored. Does not block.
+  virtual void answer(ControlId id, const ControlAnswer& answer) = 0;
+};
+
+}  // namespace tune
