@@ -1,3 +1,4 @@
+// The state machine: what each message, end and deadline comes to in each state.
 #include "tuner/run/workers/worker_group.h"
 
 #include <algorithm>
@@ -13,22 +14,20 @@ namespace {
 
 std::string show(Seconds seconds) { return std::to_string(static_cast<long>(seconds)) + " s"; }
 
-std::string name_of(int rank) { return "rank " + std::to_string(rank); }
-
 }  // namespace
 
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Launched& wakeup) {
-  Member& launched = member(wakeup.launch);
+  RankProcess& launched = ranks_.at(wakeup.launch);
   launched.pid = wakeup.pid;
   launched.start_ticks = wakeup.start_ticks;
   launched.log_begin = wakeup.stderr_begin;
   launched.runs = true;
   // What it has waited for before is the machine's time: others were started, modules loaded.
-  if (state_ == State::launching && !is_hung_up()) {
+  if (state_ == State::launching && !ranks_.is_hung_up()) {
     set_deadline(transport_.steady() + timeouts_.launch_s);
   }
   if (launched.number() != 0) return {};
-  if (!is_blamed_) log_begin_ = wakeup.stderr_begin;
+  failure_.first_runs(wakeup.stderr_begin);
   return Started{wakeup.pid, wakeup.start_ticks};
 }
 
@@ -40,7 +39,7 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const LaunchFailed& wakeup) {
 
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Greeted& wakeup) {
   const auto& hello = wakeup.hello;
-  Member& speaker = member(wakeup.launch);
+  RankProcess& speaker = ranks_.at(wakeup.launch);
   if (state_ != State::launching || speaker.has_answered) {
     return unexpected(speaker, speaker.name() + " said hello twice");
   }
@@ -56,7 +55,7 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Greeted& wakeup) {
   can_reset_ = hello.can_reset && (is_first || can_reset_);
   can_stay_ = hello.can_stay && (is_first || can_stay_);
   speaker.has_answered = true;
-  if (!all_have_answered()) return {};
+  if (!ranks_.all_have_answered()) return {};
   say_start(false);
   start_.reset();
   was_told_ = true;
@@ -65,7 +64,7 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Greeted& wakeup) {
 }
 
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Refused& wakeup) {
-  Member& speaker = member(wakeup.launch);
+  RankProcess& speaker = ranks_.at(wakeup.launch);
   if (is_being_reset() && !speaker.has_answered) return replace(StopLevel::request);
   if (state_ == State::offered) {
     why_not_stayed_ = wakeup.reason;
@@ -78,7 +77,7 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Refused& wakeup) {
 /// One of them does not stay, so none does.
 void WorkerGroup::withdraw_offer() {
   state_ = State::leaving;
-  for (const Member& each : members_) {
+  for (const RankProcess& each : ranks_) {
     if (!each.is_unmonitored) transport_.send(each.id, protocol::Stop{});
   }
 }
@@ -92,10 +91,10 @@ WorkerGroup::WorkerEvent WorkerGroup::replace(StopLevel stop_level) {
 }
 
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(Reported& wakeup) {
-  Member& speaker = member(wakeup.launch);
+  RankProcess& speaker = ranks_.at(wakeup.launch);
   if (state_ == State::offered) {
     speaker.has_answered = speaker.has_answered || wakeup.stays;
-    if (!all_have_answered()) return {};
+    if (!ranks_.all_have_answered()) return {};
     stop_level_ = StopLevel::none;
     wait_for(State::idle, never_s);
     return Stayed{};
@@ -104,50 +103,27 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(Reported& wakeup) {
     return unexpected(speaker,
                       speaker.name() + " reported a result without having been told to step");
   }
-  if (const auto other = other_answer(speaker, wakeup.iteration); !other.empty()) {
+  if (const auto other = RankSet::wrong_iteration(speaker, wakeup.iteration, asked_);
+      !other.empty()) {
     return unexpected(speaker, other);
   }
-  // As soon as it is too much: what the others wait for is kept in memory.
-  if (speaker.rank && wakeup.metrics) reported_bytes_ += wakeup.metrics->text.size();
-  if (reported_bytes_ > most_metric_bytes) {
+  if (!ranks_.note_reported(speaker, std::move(wakeup))) {
     return unexpected(speaker, "what its ranks have reported of iteration " +
                                    std::to_string(asked_) + " up to " + speaker.name() +
                                    " is more than 16 MiB, and all of it is one result");
   }
-  speaker.has_answered = true;
-  if (wakeup.load_s) speaker.load_s = wakeup.load_s;
-  speaker.reported = std::move(wakeup);
-  return all_have_answered() ? end_of_step() : WorkerEvent();
+  return ranks_.all_have_answered() ? end_of_step() : WorkerEvent();
 }
 
-/// What they have reported, as one result: the first one's, with what the others add to it.
 WorkerGroup::WorkerEvent WorkerGroup::end_of_step() {
-  if (const auto disagrees = disagreement()) {
+  if (const auto disagrees = ranks_.disagreement()) {
     return unexpected(*disagrees->who, disagrees->sentence);
   }
-  Member& first = members_.front();
-  Reported whole =
-      first.reported ? *std::exchange(first.reported, std::nullopt) : Reported{.done = true};
-  std::vector<std::pair<int, Metrics>> others;
-  for (Member& each : members_) {
-    auto reported = std::exchange(each.reported, std::nullopt);
-    if (!reported) continue;
-    whole.should_checkpoint = whole.should_checkpoint || reported->should_checkpoint;
-    whole.can_save = whole.can_save && reported->can_save;
-    if (reported->checkpoint && !whole.checkpoint) {
-      whole.checkpoint = std::move(reported->checkpoint);
-    } else if (reported->checkpoint && reported->checkpoint != whole.checkpoint) {
-      whole.more_checkpoints.push_back(*std::move(reported->checkpoint));
-    }
-    if (reported->metrics) others.emplace_back(each.number(), *std::move(reported->metrics));
-  }
-  if (first.number() != 0) whole.metrics.reset();  // rank 0 has left: only its metrics count
-  if (whole.metrics && !others.empty()) {
-    try {
-      whole.metrics = with_workers(*std::move(whole.metrics), others);
-    } catch (const std::invalid_argument& error) {
-      return unexpected(members_.front(), std::string("its metrics, ") + error.what());
-    }
+  Reported whole;
+  try {
+    whole = ranks_.take_result();
+  } catch (const std::invalid_argument& error) {
+    return unexpected(ranks_.front(), std::string("its metrics, ") + error.what());
   }
   start_.reset();
   specs_.clear();
@@ -156,46 +132,23 @@ WorkerGroup::WorkerEvent WorkerGroup::end_of_step() {
   return Stepped{std::move(whole)};
 }
 
-/// All end with the same iteration, or one would wait for the others for ever.
-std::optional<WorkerGroup::Disagreement> WorkerGroup::disagreement() const {
-  const Member* done = nullptr;
-  const Member* goes_on = nullptr;
-  for (const Member& each : members_) {
-    if (!each.reported) continue;
-    const Member*& first = each.reported->done ? done : goes_on;
-    if (first == nullptr) first = &each;
-  }
-  if (goes_on == nullptr || (done == nullptr && ended_.empty())) {
-    return std::nullopt;
-  }
-  const Member& who = done != nullptr ? *done : ended_.front();
-  return Disagreement{
-      &who, who.name() + (done != nullptr ? " says that it is done" : " has left with code 0") +
-                ", and " + goes_on->name() +
-                " goes on: all ranks of a trial end with the same iteration"};
-}
-
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const SaveAnswered& wakeup) {
-  Member& speaker = member(wakeup.launch);
+  RankProcess& speaker = ranks_.at(wakeup.launch);
   if (state_ != State::saving || speaker.has_answered) {
     return unexpected(speaker, speaker.name() + " said saved without having been asked");
   }
-  if (const auto other = other_answer(speaker, wakeup.iteration); !other.empty()) {
+  if (const auto other = RankSet::wrong_iteration(speaker, wakeup.iteration, asked_);
+      !other.empty()) {
     return unexpected(speaker, other);
   }
   speaker.has_answered = true;
   speaker.saved = {speaker.number(), transport_.steady() - told_at_, wakeup.bytes, speaker.load_s};
-  if (!save_error_ && wakeup.error) {
-    save_error_ = (speaker.rank ? speaker.name() + ": " : "") + *wakeup.error;
-  }
-  return all_have_answered() ? end_of_save() : WorkerEvent();
+  if (!save_error_ && wakeup.error) save_error_ = speaker.prefix() + *wakeup.error;
+  return ranks_.all_have_answered() ? end_of_save() : WorkerEvent();
 }
 
 WorkerGroup::WorkerEvent WorkerGroup::end_of_save() {
-  Saved saved{std::exchange(save_error_, std::nullopt), {}};
-  for (const Member& each : members_) {
-    if (each.rank && !each.is_unmonitored) saved.parts.push_back(each.saved);
-  }
+  Saved saved{std::exchange(save_error_, std::nullopt), ranks_.saved_parts()};
   start_.reset();
   specs_.clear();
   wait_for(State::ready, never_s);
@@ -203,14 +156,14 @@ WorkerGroup::WorkerEvent WorkerGroup::end_of_save() {
 }
 
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Faulted& wakeup) {
-  Member& speaker = member(wakeup.launch);
-  return unexpected(speaker, (speaker.rank ? speaker.name() + ": " : "") + wakeup.reason);
+  RankProcess& speaker = ranks_.at(wakeup.launch);
+  return unexpected(speaker, speaker.prefix() + wakeup.reason);
 }
 
 /// Of several, the others are on their way out.
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const RanToEnd& wakeup) {
   const bool is_asked_alone =
-      state_ == State::leaving && stop_level_ == StopLevel::request && members_.size() == 1;
+      state_ == State::leaving && stop_level_ == StopLevel::request && ranks_.size() == 1;
   if (!is_asked_alone) {
     transport_.send(wakeup.launch, protocol::Stop{});
     return {};
@@ -222,9 +175,9 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const RanToEnd& wakeup) {
 
 /// Mostly the process is about to exit, and its exit says more.
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Disconnected& wakeup) {
-  Member& speaker = member(wakeup.launch);
+  RankProcess& speaker = ranks_.at(wakeup.launch);
   speaker.is_disconnected = true;
-  if (is_spoken_to() && !first_failed_rank_) first_failed_rank_ = speaker.id;
+  if (is_spoken_to()) failure_.suspect(speaker.id);
   if (!speaker.is_unmonitored && (is_spoken_to() || state_ == State::idle)) {
     set_deadline(std::min(deadline_, transport_.steady() + timeouts_.leave_s));
   }
@@ -232,7 +185,7 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Disconnected& wakeup) {
 }
 
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Exited& wakeup) {
-  if (!wakeup.obstacle.empty()) obstacle_ = wakeup.obstacle;
+  failure_.note_obstacle(wakeup.obstacle);
   return remove(wakeup.launch, {.how = Gone::How::exited,
                                 .exit_code = wakeup.exit_code,
                                 .signal = wakeup.signal,
@@ -258,27 +211,22 @@ WorkerGroup::WorkerEvent WorkerGroup::on_timeout() {
       }
       state_ = State::lost;
       return Gone{.how = Gone::How::lost,
-                  .reason = "process " + std::to_string(members_.front().pid) +
+                  .reason = "process " + std::to_string(ranks_.front().pid) +
                             " does not end, killed or not, and keeps what it holds",
                   .was_told = was_told_};
     default:
       break;
   }
   if (is_being_reset()) return replace(StopLevel::sigterm);
-  for (const Member& each : members_) {
-    if (!each.is_disconnected || each.is_unmonitored) continue;
-    attribute_failure(each);
-    return Overdue{each.name() + " closed its connection and lived on"};
+  if (const RankProcess* const silent = ranks_.disconnected()) {
+    failure_.attribute(*silent);
+    return Overdue{silent->name() + " closed its connection and lived on"};
   }
-  if (state_ == State::launching && !all_run()) {
+  if (state_ == State::launching && !ranks_.all_run()) {
     set_deadline(transport_.steady() + timeouts_.launch_s);
     return {};
   }
-  for (const Member& each : members_) {
-    if (each.has_answered) continue;
-    attribute_failure(each);
-    break;
-  }
+  if (const RankProcess* const first = ranks_.unanswered()) failure_.attribute(*first);
   const std::string late = this->late();
   const std::string who = late.empty() ? "it" : late;
   if (state_ == State::launching) {
@@ -300,13 +248,12 @@ void WorkerGroup::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
       break;
     case State::idle:
       // Its output goes to the files of its new trial, behind what may be there.
-      for (std::size_t i = 0; i < members_.size(); ++i) {
-        members_[i].stdout_log = specs_.at(i).stdout_path;
-        members_[i].stderr_log = specs_.at(i).stderr_path;
-        members_[i].log_begin = 0;
+      for (std::size_t i = 0; i < ranks_.size(); ++i) {
+        ranks_[i].stdout_log = specs_.at(i).stdout_path;
+        ranks_[i].stderr_log = specs_.at(i).stderr_path;
+        ranks_[i].log_begin = 0;
       }
-      log_ = specs_.front().stderr_path;
-      log_begin_ = 0;
+      failure_.begin_trial(specs_.front().stderr_path);
       is_done_ = false;
       say_start(true);
       wait_for(State::ready, never_s);
@@ -318,10 +265,10 @@ void WorkerGroup::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
 }
 
 void WorkerGroup::say_start(bool reset) {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Member& each = members_[i];
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const RankProcess& each = ranks_[i];
     // The last one that is not to be said again takes it along.
-    const bool is_last = !reset && i + 1 == members_.size();
+    const bool is_last = !reset && i + 1 == ranks_.size();
     protocol::Start start = is_last ? std::move(*start_) : *start_;
     start.reset = reset;
     if (each.rank) {
@@ -340,24 +287,12 @@ void WorkerGroup::launch() {
   stop_level_ = StopLevel::none;
   has_greeting_ = false;
   is_done_ = false;
-  is_blamed_ = false;
-  is_explained_ = false;
   was_told_ = false;
-  first_failed_rank_.reset();
-  fault_.reset();
-  obstacle_.clear();
-  first_end_.reset();
-  ended_.clear();
-  log_ = specs_.front().stderr_path;
-  log_begin_ = 0;
+  failure_.begin(specs_.front().stderr_path);
+  ranks_.forget_ended();
   for (LaunchSpec& spec : specs_) {
-    if (spec.rank && !members_.empty()) spec.rank->first = members_.front().id;
-    Member& added = members_.emplace_back();
-    added.rank = spec.rank;
-    added.is_unmonitored = spec.plain && spec.plain->is_unmonitored;
-    added.hears_stop = !added.is_unmonitored || spec.plain->stop_signal;
-    added.stdout_log = spec.stdout_path;
-    added.stderr_log = spec.stderr_path;
+    if (spec.rank && !ranks_.empty()) spec.rank->first = ranks_.front().id;
+    RankProcess& added = ranks_.add(spec);
     added.id = transport_.launch(*this, std::move(spec));
   }
   specs_.clear();
@@ -376,7 +311,7 @@ void WorkerGroup::ask(State state, std::int64_t iteration, const protocol::Comma
   // One of several has gone, the others are on their way, and Gone is yet to come.
   if (state_ == State::leaving) return;
   ensure(state_ == State::ready, "who is asked for something has answered");
-  for (const Member& each : members_) {
+  for (const RankProcess& each : ranks_) {
     if (!each.is_unmonitored) transport_.send(each.id, command);
   }
   asked_ = iteration;
@@ -397,7 +332,7 @@ void WorkerGroup::offer(protocol::Stay stay) {
   specs_.clear();
   wait_for(State::offered, timeouts_.leave_s);
   stop_level_ = StopLevel::request;
-  for (const Member& each : members_) {
+  for (const RankProcess& each : ranks_) {
     if (!each.is_unmonitored) transport_.send(each.id, protocol::Stop{stay});
   }
 }
@@ -413,7 +348,7 @@ void WorkerGroup::leave(StopLevel stop_level) {
   specs_.clear();
   start_.reset();
   if (state_ == State::offered && stop_level == StopLevel::request) return withdraw_offer();
-  if (members_.empty() || state_ == State::lost || stop_level <= stop_level_) return;
+  if (ranks_.empty() || state_ == State::lost || stop_level <= stop_level_) return;
   state_ = State::leaving;
   stop_all(stop_level);
 }
@@ -422,7 +357,7 @@ void WorkerGroup::leave(StopLevel stop_level) {
 void WorkerGroup::stop_all(StopLevel stop_level) {
   const bool is_told = stop_level_ == StopLevel::none && stop_level != StopLevel::sigkill;
   stop_level_ = stop_level;
-  for (const Member& each : members_) {
+  for (const RankProcess& each : ranks_) {
     if (is_told && each.hears_stop && !(each.is_unmonitored && is_done_)) {
       transport_.send(each.id, protocol::Stop{});
     }
@@ -442,51 +377,8 @@ void WorkerGroup::extend_deadlines(Seconds seconds) {
 }
 
 WorkerGroup::Started WorkerGroup::first() const {
-  if (members_.empty()) return {};
-  return {members_.front().pid, members_.front().start_ticks};
-}
-
-std::vector<std::int64_t> WorkerGroup::process_groups() const {
-  std::vector<std::int64_t> groups;
-  for (const Member& each : members_) groups.push_back(each.pid);
-  return groups;
-}
-
-std::vector<WorkerGroup::Late> WorkerGroup::all_late() const {
-  std::vector<Late> late;
-  for (const Member& each : members_) {
-    if (each.has_answered || !each.runs) continue;
-    late.push_back({each.rank ? name_of(each.rank->rank) : "its process",
-                    each.pid,
-                    {each.stdout_log, each.stderr_log}});
-  }
-  return late;
-}
-
-std::string WorkerGroup::late() const {
-  constexpr std::size_t most_named = 4;
-  std::vector<int> ranks;
-  for (const Member& each : members_) {
-    if (!each.has_answered && each.rank) ranks.push_back(each.rank->rank);
-  }
-  if (ranks.empty() || ended_.size() + members_.size() < 2) return "";
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size() && i < most_named; ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  }
-  if (ranks.size() > most_named) {
-    text += " and " + std::to_string(ranks.size() - most_named) + " others";
-  }
-  return text;
-}
-
-std::string WorkerGroup::Member::name() const { return rank ? name_of(rank->rank) : "it"; }
-
-WorkerGroup::Member& WorkerGroup::member(LaunchId id) {
-  const auto found = std::find_if(members_.begin(), members_.end(),
-                                  [id](const Member& each) { return each.id == id; });
-  ensure(found != members_.end(), "a process speaks in its own worker group");
-  return *found;
+  if (ranks_.empty()) return {};
+  return {ranks_.front().pid, ranks_.front().start_ticks};
 }
 
 /// Something is asked of its processes, or may be.
@@ -495,63 +387,25 @@ bool WorkerGroup::is_spoken_to() const {
          state_ == State::saving;
 }
 
-/// What is wrong with an answer that names `iteration`; empty if nothing is.
-std::string WorkerGroup::other_answer(Member& speaker, std::optional<std::int64_t> iteration) {
-  const bool echoes = std::exchange(speaker.echoes, iteration.has_value());
-  if (!iteration && echoes) {
-    return (speaker.rank ? speaker.name() + ": " : std::string()) +
-           "its answer names no iteration, as its answers did before: does it answer twice?";
-  }
-  if (!iteration || *iteration == asked_) return "";
-  return speaker.name() + " answered iteration " + std::to_string(*iteration) +
-         ", and was asked for iteration " + std::to_string(asked_) + ": does it answer twice?";
-}
-
-WorkerGroup::WorkerEvent WorkerGroup::unexpected(const Member& speaker,
+WorkerGroup::WorkerEvent WorkerGroup::unexpected(const RankProcess& speaker,
                                                  const std::string& sentence) {
   if (is_being_reset()) return replace(StopLevel::sigterm);
   if (state_ == State::idle) leave(StopLevel::sigterm);
   if (!is_spoken_to()) return {};
-  if (first_failed_rank_ && *first_failed_rank_ != speaker.id) {
+  if (failure_.is_of_another(speaker.id)) {
     // What befalls the others when one is gone is no reason: its end is, if that was none in order.
-    if (!fault_) fault_ = sentence;
-    attribute_failure(speaker);
+    failure_.note_consequence(speaker, sentence);
     leave(StopLevel::sigterm);
     return {};
   }
-  attribute_failure(speaker);
+  failure_.attribute(speaker);
   return Failed{sentence};
-}
-
-void WorkerGroup::attribute_failure(const Member& member) {
-  is_blamed_ = true;
-  log_ = member.stderr_log;
-  log_begin_ = member.log_begin;
-}
-
-bool WorkerGroup::all_have_answered() const {
-  return std::all_of(members_.begin(), members_.end(),
-                     [](const Member& each) { return each.has_answered; });
-}
-
-bool WorkerGroup::all_run() const {
-  return std::all_of(members_.begin(), members_.end(),
-                     [](const Member& each) { return each.runs; });
-}
-
-/// One that is spoken to hears nothing any more.
-bool WorkerGroup::is_hung_up() const {
-  return std::any_of(members_.begin(), members_.end(), [](const Member& each) {
-    return each.is_disconnected && !each.is_unmonitored;
-  });
 }
 
 void WorkerGroup::wait_for(State state, Seconds seconds) {
   state_ = state;
-  reported_bytes_ = 0;
-  for (Member& each : members_)
-    each.has_answered = each.is_unmonitored && state != State::launching;
-  const Seconds limit = is_hung_up() ? std::min(seconds, timeouts_.leave_s) : seconds;
+  ranks_.ask_all(state == State::launching);
+  const Seconds limit = ranks_.is_hung_up() ? std::min(seconds, timeouts_.leave_s) : seconds;
   set_deadline(transport_.steady() + limit);
 }
 
@@ -562,65 +416,58 @@ void WorkerGroup::set_deadline(Seconds deadline) {
 }
 
 /// One has left in good order, and the others go on: they have not come so far yet.
-WorkerGroup::WorkerEvent WorkerGroup::continue_without(const Member& left) {
-  if (!left.is_unmonitored) ended_.push_back(left);
+WorkerGroup::WorkerEvent WorkerGroup::continue_without(const RankProcess& left) {
+  if (!left.is_unmonitored) ranks_.note_ended(left);
   const bool waits = state_ == State::stepping || state_ == State::saving;
   set_deadline(waits ? told_at_ + timeouts_.answer_s.value_or(never_s) : never_s);
-  if (state_ == State::stepping && all_have_answered()) return end_of_step();
+  if (state_ == State::stepping && ranks_.all_have_answered()) return end_of_step();
   if (state_ != State::saving) return {};
   if (!left.has_answered && !save_error_) save_error_ = left.name() + " left before it had saved";
-  return all_have_answered() ? end_of_save() : WorkerEvent();
+  return ranks_.all_have_answered() ? end_of_save() : WorkerEvent();
 }
 
 /// One is gone: mostly the others have nothing to do alone.
 WorkerGroup::WorkerEvent WorkerGroup::remove(LaunchId id, Gone gone) {
-  const auto place = members_.begin() + (&member(id) - members_.data());
-  const Member left = std::move(*place);
-  members_.erase(place);
+  const RankProcess left = ranks_.remove(id);
   transport_.forget(id);
   gone.was_told = was_told_;
   gone.who = left.name();
-  const bool is_clean = gone.how == Gone::How::exited && gone.exit_code == 0 && gone.signal == 0;
+  const bool is_clean = gone.is_clean();
   const bool was_being_reset = is_being_reset();
   const bool is_at_work = is_spoken_to() && state_ != State::launching && !was_being_reset;
-  if (is_clean && first_failed_rank_ == id) first_failed_rank_.reset();
-  if (is_clean && is_at_work && !members_.empty()) return continue_without(left);
+  if (is_clean) failure_.acquit(id);
+  if (is_clean && is_at_work && !ranks_.empty()) return continue_without(left);
 
   const bool is_our_doing = gone.how == Gone::How::exited &&
                             ((gone.signal == SIGTERM && stop_level_ >= StopLevel::sigterm) ||
                              (gone.signal == SIGKILL && stop_level_ == StopLevel::sigkill));
-  const bool explains = !is_clean && !is_our_doing;
-  if (explains && !first_failed_rank_ && is_spoken_to()) first_failed_rank_ = id;
-  const bool is_first_failed = first_failed_rank_ == id && explains;
-  if (!first_end_ || is_first_failed) {
-    first_end_ = std::move(gone);
-    if (is_first_failed || !is_blamed_) attribute_failure(left);
-  }
-  is_explained_ = is_explained_ || is_first_failed;
-
+  failure_.note_end(left, std::move(gone), !is_clean && !is_our_doing, is_spoken_to());
   if (was_being_reset) state_ = State::replacing;
   if (state_ == State::offered) withdraw_offer();
-  if (!members_.empty()) {
-    const bool is_in_order = state_ == State::leaving && stop_level_ == StopLevel::request;
-    const bool were_to_follow = left.number() == 0 && !is_done_ && members_.front().is_unmonitored;
-    if (state_ != State::lost && stop_level_ < StopLevel::sigterm &&
-        (!is_in_order || were_to_follow)) {
-      if (state_ != State::replacing) state_ = State::leaving;
-      stop_all(StopLevel::sigterm);
-    }
-    return {};
-  }
+  if (ranks_.empty()) return end_of_all(was_being_reset);
+  stop_others(left);
+  return {};
+}
+
+/// Not those that are leaving in order already, unless they are programs that go on for as long as
+/// the first one does.
+void WorkerGroup::stop_others(const RankProcess& left) {
+  if (state_ == State::lost || stop_level_ >= StopLevel::sigterm) return;
+  const bool is_in_order = state_ == State::leaving && stop_level_ == StopLevel::request;
+  const bool were_to_follow = left.number() == 0 && !is_done_ && ranks_.front().is_unmonitored;
+  if (is_in_order && !were_to_follow) return;
+  if (state_ != State::replacing) state_ = State::leaving;
+  stop_all(StopLevel::sigterm);
+}
+
+WorkerGroup::WorkerEvent WorkerGroup::end_of_all(bool was_being_reset) {
   set_deadline(never_s);
   if (state_ == State::replacing) {
     launch();
     return was_being_reset ? WorkerEvent(Replaced{}) : WorkerEvent();
   }
   state_ = State::none;
-  if (fault_ && !is_explained_) {
-    first_end_ = Gone{.how = Gone::How::failed, .reason = *fault_, .was_told = was_told_};
-  }
-  first_end_->obstacle = std::exchange(obstacle_, {});
-  return *first_end_;
+  return failure_.whole_end(was_told_);
 }
 
 const char* to_string(WorkerGroup::State state) {

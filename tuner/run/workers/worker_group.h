@@ -17,6 +17,8 @@
 #include "tuner/execution/executor.h"
 #include "tuner/model/resources.h"
 #include "tuner/model/trial.h"
+#include "tuner/run/workers/failure_attribution.h"
+#include "tuner/run/workers/rank_set.h"
 
 namespace tune {
 
@@ -91,19 +93,8 @@ class WorkerGroup {
   };
   /// They stay for another attempt: state idle.
   struct Stayed {};
-  /// All are gone, or given up: how the first one ended, which took the others with it.
-  struct Gone {
-    enum class How { exited, not_launched, lost, failed };
-    How how = How::exited;
-    int exit_code = 0;  ///< valid if `signal` is 0
-    int signal = 0;
-    std::string reason;            ///< not_launched, failed: a sentence; lost: which process
-    bool is_trials_fault = false;  ///< not_launched: because of what lies in the trial's directory
-    bool was_told = false;         ///< it had said hello, and knew what to train
-    std::string who = "it";        ///< "rank 2" of several
-    std::string obstacle = {};     ///< what of the machine's was in the way of one of them
-    std::uint64_t memory_kills = 0;  ///< see Exited
-  };
+  /// All are gone, or given up: how the one ended whose fault it is.
+  using Gone = ProcessesGone;
   /// Asked to leave, it had run to its end before, with success: state ready, for what it has
   /// reported and nobody has heard.
   struct AtEnd {};
@@ -156,7 +147,7 @@ class WorkerGroup {
 
   State state() const { return state_; }
   StopLevel stop_level() const { return stop_level_; }
-  bool has_processes() const { return !members_.empty(); }
+  bool has_processes() const { return !ranks_.empty(); }
   bool is_function() const { return is_function_; }
   /// After some results at least.
   bool can_save() const { return !is_function_ || can_save_; }
@@ -170,59 +161,25 @@ class WorkerGroup {
   const Allocation& allocation() const { return allocation_; }
   /// What the first process of it says on stderr, or the one whose fault its end is, and where in
   /// that file it begins; also afterwards.
-  const std::filesystem::path& log() const { return log_; }
-  std::uint64_t log_begin() const { return log_begin_; }
+  const std::filesystem::path& log() const { return failure_.log(); }
+  std::uint64_t log_begin() const { return failure_.log_begin(); }
   /// The first process; 0 if it does not run.
   Started first() const;
   /// Of all that run.
-  std::vector<std::int64_t> process_groups() const;
-  /// One that has not answered what all were asked.
-  struct Late {
-    std::string name;                         ///< "rank 2", or "its process" of one
-    std::int64_t group = 0;                   ///< process group
-    std::vector<std::filesystem::path> logs;  ///< what it prints
-  };
-  std::vector<Late> all_late() const;
+  std::vector<std::int64_t> process_groups() const { return ranks_.process_groups(); }
+  std::vector<LateRank> all_late() const { return ranks_.all_late(); }
   /// Who of several has not answered what all were asked; empty if nobody or all of one.
-  std::string late() const;
+  std::string late() const { return ranks_.late(); }
 
   /// For whom they work; whoever steers the worker group sets it.
   std::optional<TrialId> trial;
 
  private:
-  struct Member {
-    LaunchId id{};
-    std::optional<Rank> rank;     ///< none: it is the only one
-    bool is_unmonitored = false;  ///< a program that is not listened to: it has always answered
-    bool hears_stop = true;       ///< else it leaves after the first one, or is signalled
-    std::filesystem::path stdout_log, stderr_log;
-    std::int64_t pid = 0;
-    std::uint64_t start_ticks = 0;
-    std::uint64_t log_begin = 0;
-    bool runs = false;          ///< it has been launched
-    bool has_answered = false;  ///< to what the state waits for
-    bool is_disconnected = false;
-    bool echoes = false;                    ///< its last answer has named its iteration
-    std::optional<Reported> reported = {};  ///< to this step
-    RankPart saved = {};                    ///< to this save
-    std::optional<double> load_s = {};      ///< as it has said
-
-    int number() const { return rank ? rank->rank : 0; }
-    std::string name() const;  ///< "it", if it is the only one
-  };
-
-  Member& member(LaunchId id);
   bool is_spoken_to() const;
-  WorkerEvent unexpected(const Member& speaker, const std::string& sentence);
+  WorkerEvent unexpected(const RankProcess& speaker, const std::string& sentence);
   WorkerEvent end_of_step();
   WorkerEvent end_of_save();
-  WorkerEvent continue_without(const Member& left);
-  struct Disagreement {
-    const Member* who = nullptr;
-    std::string sentence;
-  };
-  std::optional<Disagreement> disagreement() const;
-  void attribute_failure(const Member& member);
+  WorkerEvent continue_without(const RankProcess& left);
   /// Told to become another trial's, and has not answered what was asked of it as that.
   bool is_being_reset() const {
     return (state_ == State::ready || state_ == State::stepping || state_ == State::saving) &&
@@ -230,10 +187,6 @@ class WorkerGroup {
   }
   WorkerEvent replace(StopLevel stop_level);
   void withdraw_offer();
-  std::string other_answer(Member& speaker, std::optional<std::int64_t> iteration);
-  bool all_have_answered() const;
-  bool all_run() const;
-  bool is_hung_up() const;
   void ask(State state, std::int64_t iteration, const protocol::Command& command);
   void wait_for(State state, Seconds seconds);
   void set_deadline(Seconds deadline);
@@ -241,28 +194,21 @@ class WorkerGroup {
   void launch();
   void stop_all(StopLevel stop_level);
   WorkerEvent remove(LaunchId id, Gone gone);
+  void stop_others(const RankProcess& left);
+  WorkerEvent end_of_all(bool was_being_reset);
 
   Transport& transport_;
   const Timeouts timeouts_;
   Allocation allocation_;
   State state_ = State::none;
   StopLevel stop_level_ = StopLevel::none;
-  std::vector<Member> members_;
+  RankSet ranks_;
+  FailureAttribution failure_;
   std::vector<LaunchSpec> specs_;          ///< until they are launched, or reset for good
   std::optional<protocol::Start> start_;   ///< until it is said, and not refused
   std::int64_t asked_ = 0;                 ///< the iteration of the last step or save
-  std::size_t reported_bytes_ = 0;         ///< by ranks, of this step's result
   std::optional<std::string> save_error_;  ///< the first one
-  std::vector<Member> ended_;              ///< that have left by themselves, with code 0
-  /// The first that was gone, or closed its connection, without having been asked to: it is to
-  /// blame for what the others say from then on, which is kept in case that its end was in order.
-  std::optional<LaunchId> first_failed_rank_;
-  std::optional<std::string> fault_;
-  std::string obstacle_;           ///< see Gone
-  std::optional<Gone> first_end_;  ///< of the first failed rank, if there is one
-  bool is_explained_ = false;      ///< the first failed rank's end was not in order
-  bool is_blamed_ = false;         ///< log_ is of the one that is to blame
-  bool is_done_ = false;           ///< by its last result
+  bool is_done_ = false;                   ///< by its last result
   bool is_function_ = false;
   bool can_save_ = false;
   bool can_save_at_start_ = false;
@@ -273,8 +219,6 @@ class WorkerGroup {
   bool was_told_ = false;
   Seconds deadline_ = never_s;
   Seconds told_at_ = 0;
-  std::filesystem::path log_;
-  std::uint64_t log_begin_ = 0;
 };
 
 const char* to_string(WorkerGroup::State state);
