@@ -12,6 +12,7 @@
 #include "tuner/model/failure_rules.h"
 #include "tuner/run/checkpoints/checkpoint_manager.h"
 #include "tuner/run/trials/hangs.h"
+#include "tuner/run/trials/repeated_start.h"
 #include "tuner/run/workers/worker_group.h"
 
 namespace tune {
@@ -24,13 +25,6 @@ struct Ending {
   bool looked_into = false;             ///< of a failure: its log has been read
   std::optional<std::string> no_retry;  ///< why a failure must not be retried, by the spec's rules
   Blame blame = Blame::unknown;         ///< of a failure
-};
-
-/// What two results have in common that report the same numbers.
-struct ResultMark {
-  std::size_t numbers = 0;
-  std::size_t long_numbers = 0;  ///< of those with four or more digits
-  bool operator==(const ResultMark&) const = default;
 };
 
 struct Attempt {
@@ -65,12 +59,11 @@ struct Attempt {
   /// Of a program that saves by itself: what it has saved and nobody has copied yet, in its order;
   /// of each name the newest.
   std::deque<CheckpointFound> found;
-  std::deque<Save> results;              ///< the last ones, as checkpoints of them would have them
-  std::vector<ResultMark> first_marks;   ///< of its first two results, if its program is plain
-  std::optional<TrialId> restored_from;  ///< known with its first result
-  bool has_checkpoint_of_own = false;    ///< it has saved in this attempt
-  RecentTimes steps;                     ///< how long they took, but for its first
-  std::optional<Hang> hang;              ///< of the step under way, if it takes far too long
+  std::deque<Save> results;            ///< the last ones, as checkpoints of them would have them
+  AttemptStart start;                  ///< if its program is plain
+  bool has_checkpoint_of_own = false;  ///< it has saved in this attempt
+  RecentTimes steps;                   ///< how long they took, but for its first
+  std::optional<Hang> hang;            ///< of the step under way, if it takes far too long
 };
 
 }  // namespace tune

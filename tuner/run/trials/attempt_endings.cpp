@@ -162,7 +162,7 @@ void Attempts::close(Attempt& attempt) {
   if (!attempt.save.directory.empty()) {
     checkpoint_manager_.discard({id, attempt.save.checkpoint.index}, attempt.number);
   }
-  if (attempt.has_result) look_for_shared_outputs(attempt);
+  if (attempt.has_result) advice_.on_close(id, attempt.began_at);
   const auto [owner, restored] = attempt.source.checkpoint;
   const auto donor = trial(id).donor;
   const Seconds began_at = attempt.began_at;
@@ -184,7 +184,7 @@ void Attempts::close(Attempt& attempt) {
                       std::to_string(trial(id).iteration) +
                       (can_keep_state(spec_) ? "" : "; it has no checkpoint, and will begin anew"));
   }
-  look_for_lost_work(id, ended.outcome);
+  advice_.on_end(id, ended.outcome);
   if (is_final(trial(id).state)) stalls_.erase(id);
   if (ended.outcome != Outcome::failed) {
     circuit_breaker_.on_end(id);
@@ -193,18 +193,6 @@ void Attempts::close(Attempt& attempt) {
   circuit_breaker_.on_failure(id, ended.reason, blame, began_at, committer_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
-}
-
-/// A program that saves by itself need not have saved anything that was whole by the time that it
-/// was to pause, however long it ran.
-void Attempts::look_for_lost_work(TrialId id, Outcome outcome) {
-  if (outcome != Outcome::paused && outcome != Outcome::interrupted) return;
-  if (!spec_.plain || !spec_.plain->checkpoints || trial(id).iteration == 0) return;
-  if (committer_.experiment().restore_point(id).second != nullptr) return;
-  if (std::exchange(has_named_lost_work_, true)) return;
-  callbacks_.notice(to_string(id) +
-                    " will begin anew: nothing that it had saved was whole when it was paused "
-                    "(docs/plain.md says what is)");
 }
 
 /// Between pauses that save nothing a trial trains the same iterations again: that is said, and
@@ -343,24 +331,7 @@ void Attempts::tell_end(TrialId id, const AttemptEnded& ended) {
     }
   } else if (trial(id).state == TrialState::terminated) {
     tell("on_trial_complete", [this, id](Callback& c) { c.on_trial_complete(trial(id)); });
-    look_for_awaited(trial(id), true);
-    const std::string remark = config_effect_.on_end(trial(id));
-    if (!remark.empty()) callbacks_.notice(remark);
-  }
-}
-
-void Attempts::look_for_awaited(const Trial& of, bool has_ended) {
-  // Where the stop rule waits for it, the trial has no end.
-  constexpr std::int64_t long_enough = 10;
-  if (awaited_.empty() || of.iteration == 0) return;
-  std::erase_if(awaited_, [&](const std::string& name) { return of.summary(name) != nullptr; });
-  if (!has_ended && of.iteration < long_enough) return;
-  for (const std::string& name : std::exchange(awaited_, {})) {
-    callbacks_.notice(
-        (has_ended ? "no result of " : "none of the first results of ") + to_string(of.id) +
-        " has a number '" + name +
-        "', by which a stop rule, the scheduler or the checkpoints' score goes: is it another "
-        "name?");
+    advice_.on_complete(trial(id));
   }
 }
 

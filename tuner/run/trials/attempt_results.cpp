@@ -27,6 +27,10 @@ std::optional<int> slowest_rank(const std::vector<RankPart>& parts) {
       ->rank;
 }
 
+bool saves_by_hooks(const CheckpointConfig& config) {
+  return config.checkpoint_frequency > 0 || config.checkpoint_at_end;
+}
+
 constexpr std::string_view run_again = "it has saved and is run again (checkpoint_exit_code)";
 
 }  // namespace
@@ -57,14 +61,6 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Started& started) {
       ProcessStarted{attempt.trial, attempt.number, started.pid, started.start_ticks});
 }
 
-namespace {
-
-bool saves_by_hooks(const CheckpointConfig& config) {
-  return config.checkpoint_frequency > 0 || config.checkpoint_at_end;
-}
-
-}  // namespace
-
 void Attempts::on(Attempt& attempt, const WorkerGroup::Ready&) {
   if (!attempt.worker_group->can_save() && saves_by_hooks(spec_.checkpoint_config)) {
     throw user_error(
@@ -72,13 +68,7 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Ready&) {
         "this one is a function, which saves by giving a directory to report(): remove both from "
         "checkpoint_config");
   }
-  const bool is_in_vain = spec_.reuse_processes.value_or(false) &&
-                          !attempt.worker_group->can_reset() && !attempt.worker_group->can_stay();
-  if (is_in_vain && !std::exchange(has_named_reuse_, true)) {
-    callbacks_.notice(
-        "reuse_processes has no effect: the program does not say in its hello that it can_reset or "
-        "can_stay, so each trial gets a process of its own");
-  }
+  advice_.on_ready(*attempt.worker_group);
   if (spec_.checkpoint_config.checkpoint_at_start && !attempt.worker_group->can_save_at_start()) {
     throw user_error(
         "checkpoint_at_start needs a trainable that can save before its first step; this one does "
@@ -120,7 +110,7 @@ void Attempts::on(Attempt& attempt, WorkerGroup::Stepped& stepped) {
     }
     return;
   }
-  look_for_haste(attempt);
+  if (attempt.is_at_end) advice_.on_ran_to_end(trial(attempt.trial));
   Result result;
   try {
     result = make_result({spec_.objectives, constraints_}, trial(attempt.trial),
@@ -133,8 +123,7 @@ void Attempts::on(Attempt& attempt, WorkerGroup::Stepped& stepped) {
   }
   attempt.can_save = !attempt.worker_group->is_function() || reported.can_save;
   if (!attempt.has_result) {
-    look_for_reserved(result.metrics);
-    look_for_saves(attempt);
+    advice_.on_first_result(result.metrics, attempt.can_save);
   }
   result.done = reported.done;
   result.should_checkpoint = reported.should_checkpoint;
@@ -161,36 +150,10 @@ void Attempts::on_returned(Attempt& attempt, bool can_save) {
     begin_save(attempt);
     return;
   }
-  if (is_to_save && !std::exchange(has_named_saves_, true)) {
-    callbacks_.notice("checkpoint_at_end has saved nothing of " + to_string(attempt.trial) +
-                      ", since its function had returned: put \"done\": true into the metrics of "
-                      "its last report");
-  }
+  if (is_to_save) advice_.on_returned_unsaved(attempt.trial);
   const bool is_donors = !attempt.has_result && attempt.source.checkpoint.index != 0 &&
                          attempt.source.checkpoint.trial != attempt.trial;
   end(attempt, Outcome::completed, is_donors ? nothing_left(attempt) : std::string(said_done));
-}
-
-/// A metric whose name is the driver's is kept, and nothing goes by it: said once.
-void Attempts::look_for_reserved(const Metrics& metrics) {
-  static constexpr const char* reserved[] = {"timestamp", "time_total_s", "time_since_restore",
-                                             "iterations_since_restore", "done"};
-  for (const char* const name : reserved) {
-    if (has_named_reserved_ || !metrics.find(name)) continue;
-    has_named_reserved_ = true;
-    callbacks_.notice("the metric '" + std::string(name) +
-                      "' has the name of a column of the driver's, whose own value stands in all "
-                      "tables: give it another name");
-  }
-}
-
-/// A function may turn out to have no way to save only with its first report.
-void Attempts::look_for_saves(const Attempt& attempt) {
-  if (attempt.can_save || spec_.plain || !saves_by_hooks(spec_.checkpoint_config)) return;
-  if (std::exchange(has_named_saves_, true)) return;
-  callbacks_.notice(
-      "checkpoint_frequency and checkpoint_at_end have no effect where report() is given no "
-      "function that saves: report(metrics, save=...)");
 }
 
 void Attempts::on(Attempt& attempt, const WorkerGroup::Saved& saved) {
@@ -226,12 +189,12 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Overdue& overdue) {
 void Attempts::on(Attempt& attempt, const WorkerGroup::Gone& gone) {
   if (attempt.ending) {
     if (gone.how == WorkerGroup::Gone::How::lost) callbacks_.notice(gone.reason);
-    look_for_new_process(attempt);
+    advice_.on_not_stayed(attempt.trial, *attempt.worker_group);
     try_to_close(attempt);
     return;
   }
   if (!attempt.has_begun) return;  // idle processes have gone: others are launched
-  look_for_protocol(attempt, gone);
+  advice_.on_gone(attempt.trial, gone);
   if (is_machines_fault(gone, attempt.has_result)) {
     circuit_breaker_.on_launch_failed(attempt.trial, machines_fault(gone), committer_.steady());
   }
@@ -250,28 +213,6 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Gone& gone) {
     held_.push_back(attempt.trial);
   }
   end(attempt, std::move(ending));
-}
-
-/// A script that was meant to be run as it is fails for lack of its arguments, and says only that.
-void Attempts::look_for_protocol(const Attempt& attempt, const WorkerGroup::Gone& gone) {
-  const bool has_failed = gone.how == WorkerGroup::Gone::How::exited && gone.signal == 0 &&
-                          gone.exit_code != 0 && !gone.was_told;
-  if (spec_.plain || !has_failed || std::exchange(has_named_protocol_, true)) return;
-  callbacks_.notice(to_string(attempt.trial) +
-                    " ended before it said hello. A program that does not speak tune's protocol "
-                    "is run as it is by `tune run SCRIPT`, or with ${args} in its command, or "
-                    "with \"plain\": {} beside that (docs/plain.md)");
-}
-
-/// Starts that are not spared cost most of the time of short trials.
-void Attempts::look_for_new_process(const Attempt& attempt) {
-  const std::string& why = attempt.worker_group->why_not_stayed();
-  if (why.empty() || std::exchange(has_named_reuse_, true)) return;
-  callbacks_.notice("each trial gets a process of its own, as that of " + to_string(attempt.trial) +
-                    " cannot be used again: " + why +
-                    (spec_.reuse_processes.value_or(false)
-                         ? ""
-                         : " (\"reuse_processes\": true has it used where that is possible)"));
 }
 
 Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
@@ -312,8 +253,7 @@ void Attempts::process_result(Attempt& attempt, Result&& result,
                               std::vector<std::string> handed_over) {
   circuit_breaker_.on_result(attempt.began_at);
   const Trial& before = trial(attempt.trial);
-  config_effect_.on_result(before, result);
-  look_for_same_beginning(attempt, result.metrics);
+  advice_.on_result(attempt, before, result);
   Decision decision = policies_.decide(committer_.experiment(), before, result);
   if (decision.action == Action::exploit) {
     require_possible(attempt.trial, decision.exploit.value_or(Exploit{attempt.trial, "", ""}));
@@ -341,7 +281,7 @@ void Attempts::process_result(Attempt& attempt, Result&& result,
   committer_.commit(
       ResultReported{attempt.trial, attempt.number, std::move(result), std::move(decision)});
   if (exploits) after_exploit(attempt.trial, donor);
-  look_for_awaited(trial(attempt.trial), false);
+  advice_.on_recorded(trial(attempt.trial));
 
   if (exploits) {
     for (const std::string& each : std::exchange(handed_over, {})) {

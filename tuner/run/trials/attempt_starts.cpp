@@ -55,9 +55,8 @@ Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
                      {.launch_s = spec_.launch_timeout_s,
                       .answer_s = spec_.trial_timeout_s,
                       .leave_s = spec_.stop_grace_s}),
-      awaited_(metrics_awaited(spec_)),
       needs_(needs_of(spec_)),
-      config_effect_(spec_) {}
+      advice_(spec_, launch_.experiment_dir, committer_, workers_, callbacks_) {}
 
 Attempts::Slot Attempts::find_slot() {
   const auto limit = spec_.max_concurrent_trials;
@@ -158,25 +157,13 @@ void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& b
   });
 }
 
-/// A copy of what nobody has saved throws its own training away, and takes over none.
-void Attempts::look_for_unsaved_donor(const Trial& chosen, const Checkpoint* restored) {
-  if (chosen.lineage.empty() || restored != nullptr) return;
-  const Cloning& cloning = chosen.lineage.back();
-  if (cloning.started != 0 || cloning.donor == chosen.id || cloning.iteration == 0) return;
-  if (std::exchange(has_named_unsaved_donor_, true)) return;
-  callbacks_.notice(to_string(chosen.id) + " becomes a copy of " + to_string(cloning.donor) +
-                    ", which has saved nothing: it begins anew with the new config; " +
-                    (spec_.plain ? "say how the program saves with \"checkpoints\" (docs/plain.md)"
-                                 : "have a function report with checkpoint=..., and a class save"));
-}
-
 /// `goes_on`: the process of the worker group has the trial's checkpoint in memory.
 void Attempts::begin(TrialId id, WorkerGroup& worker_group, bool goes_on) {
   const Trial& chosen = trial(id);
   const bool was_started = chosen.attempt > 0;
   const int number = chosen.attempt + 1;
   const auto [owner, checkpoint] = committer_.experiment().restore_point(id);
-  look_for_unsaved_donor(chosen, checkpoint);
+  advice_.on_start(chosen, checkpoint);
   const auto before = chosen.donor;
   const Allocation& allocation = worker_group.allocation();
   const std::string devices = visible_devices(launch_, allocation);

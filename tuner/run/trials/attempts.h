@@ -20,13 +20,12 @@
 #include "tuner/run/commit/workers.h"
 #include "tuner/run/trials/attempt.h"
 #include "tuner/run/trials/circuit_breaker.h"
-#include "tuner/run/trials/config_effect.h"
 #include "tuner/run/trials/hangs.h"
 #include "tuner/run/trials/launch.h"
+#include "tuner/run/trials/run_advice.h"
 #include "tuner/run/trials/shutdown.h"
 #include "tuner/run/trials/warm_pool.h"
 #include "tuner/run/workers/worker_groups.h"
-#include "tuner/script/shared_outputs.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
@@ -115,7 +114,6 @@ class Attempts {
   bool resume_warm(TrialId trial, const Resources& wanted, Slot& slot);
   void require_possible(TrialId trial, const Exploit& exploit) const;
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
-  void look_for_unsaved_donor(const Trial& chosen, const Checkpoint* restored);
   void begin(TrialId trial, WorkerGroup& worker_group, bool goes_on = false);
   void prepared(TrialId trial, int number, CheckpointManager::Source source,
                 const std::string& error);
@@ -132,11 +130,7 @@ class Attempts {
   void on(Attempt& attempt, const WorkerGroup::Overdue& overdue);
   void on(Attempt& attempt, const WorkerGroup::Gone& gone);
   void on(Attempt& attempt, const WorkerGroup::Stayed&) { try_to_close(attempt); }
-  void look_for_new_process(const Attempt& attempt);
-  void look_for_protocol(const Attempt& attempt, const WorkerGroup::Gone& gone);
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
-  void look_for_reserved(const Metrics& metrics);
-  void look_for_saves(const Attempt& attempt);
   void on_returned(Attempt& attempt, bool can_save);
   bool tell_result(const Trial& before, const Result& result);
   void process_result(Attempt& attempt, Result&& result, std::vector<std::string> handed_over);
@@ -152,17 +146,12 @@ class Attempts {
   bool has_left_to_go_on(const Attempt& attempt, const WorkerGroup::Gone& gone) const;
   bool has_nothing_to_train(const Attempt& attempt) const;
   std::string nothing_left(const Attempt& attempt) const;
-  void look_for_haste(const Attempt& attempt);
   void note_for_checkpoints(Attempt& attempt);
   static void note_found(Attempt& attempt, CheckpointFound found);
   void copy_found(Attempt& attempt);
   Save save_of(const Attempt& attempt, std::int64_t iteration) const;
   Save save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const;
   bool goes_on_later(const Attempt& attempt) const;
-  void look_for_same_beginning(Attempt& attempt, const Metrics& metrics);
-  void compare_beginning(const Attempt& attempt, TrialId other, const std::vector<Metric>& names);
-  void name_same_beginning(TrialId id);
-  void look_for_shared_outputs(const Attempt& attempt);
 
   // attempt_endings.cpp
   void end(Attempt& attempt, Outcome outcome, const std::string& reason);
@@ -171,7 +160,6 @@ class Attempts {
   void look_into_failure(Attempt& attempt);
   void blame_disk(Attempt& attempt);
   void close(Attempt& attempt);
-  void look_for_lost_work(TrialId trial, Outcome outcome);
   void look_for_stall(Attempt& attempt);
   void look_at_held();
   void look_at_logs();
@@ -180,7 +168,6 @@ class Attempts {
   Seconds held_until() const;
   void put_away(WorkerGroup& worker_group);
   void tell_end(TrialId trial, const AttemptEnded& ended);
-  void look_for_awaited(const Trial& of, bool has_ended);
 
   // attempt_pauses.cpp
   bool may_keep(const Attempt& attempt, Outcome outcome) const;
@@ -238,12 +225,7 @@ class Attempts {
   Seconds logs_looked_at_ = 0;      ///< steady
   int log_lookers_ = 0;             ///< jobs that limit logs
   bool cannot_limit_logs_ = false;  ///< the file system
-  /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
-  std::vector<std::string> awaited_;
   const CheckpointManager::Needs needs_;
-  bool has_named_reserved_ = false;
-  bool has_named_reuse_ = false;
-  bool has_named_lost_work_ = false;
   /// How far a trial had come when it was paused, and how often it came no further.
   struct Stall {
     std::int64_t reached = -1;
@@ -252,19 +234,7 @@ class Attempts {
   };
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
-  bool has_named_haste_ = false;
-  /// The first two results of trials whose plain program was given no checkpoint, in this session.
-  std::map<TrialId, std::vector<ResultMark>> beginnings_;
-  bool has_named_beginning_ = false;
-  bool has_named_unsaved_donor_ = false;
-  SharedOutputs shared_outputs_;
-  bool has_named_outputs_ = false;
-  bool has_named_protocol_ = false;
-  bool is_looking_at_outputs_ = false;
-  Seconds outputs_looked_at_ = -never_s;  ///< steady
-  bool has_named_saves_ = false;
-  std::set<LaunchAdvisory::What> remarked_;
-  ConfigEffect config_effect_;
+  RunAdvice advice_;
 };
 
 }  // namespace tune
