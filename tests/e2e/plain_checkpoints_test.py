@@ -381,7 +381,7 @@ for epoch in range(1, 6):
         listed = json.loads(self.tune("checkpoints", "results/between", "--json").out)
         guessed = [one for one in listed if one["is_guess"]]
         self.assertTrue(guessed, listed)
-        marked = f"{guessed[-1]['training_iteration']} or next"
+        marked = f"{guessed[-1]['training_iteration']} or later"
         self.assertIn(marked, self.tune("checkpoints", "results/between").out)
         self.assertIn(f"iteration {marked}", self.tune("show", "results/between", "0").out)
         self.assertIn(f"iteration {marked}", self.tune("best", "results/between").out)

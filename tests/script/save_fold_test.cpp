@@ -477,6 +477,13 @@ SavedFiles saved_behind(std::uint64_t at_least, std::uint64_t at_most, int burst
   return {{"/saved", "last", true, {{"", 1, 1, 0}}}, {at_least, 0}, 0, {at_most, 0}, bursts};
 }
 
+/// It was looked at after the driver had stood still.
+SavedFiles seen_late(std::uint64_t at_least, std::uint64_t at_most, int bursts) {
+  SavedFiles saved = saved_behind(at_least, at_most, bursts);
+  saved.is_late = true;
+  return saved;
+}
+
 TEST_CASE("Of lines that were printed around a save, the result that was printed first is its own",
           "[unit][plain]") {
   struct Sample {
@@ -494,6 +501,10 @@ TEST_CASE("Of lines that were printed around a save, the result that was printed
       {after, saved_behind(12, 35, 0), 1},
       {after, saved_behind(12, 35, 1), std::nullopt},  // 2, or 2 and 3: the driver stood still
       {before, saved_behind(12, 35, 1), std::nullopt},
+      {after, seen_late(12, 25, 0), 1},
+      {before, seen_late(12, 25, 0), 2},
+      {after, seen_late(12, 25, 1), std::nullopt},  // 2, then it; or a heading, it, then 2
+      {before, seen_late(12, 19, 1), 2},            // no result in between
   };
   for (const Sample& sample : samples) {
     SaveOrder order;
@@ -517,9 +528,8 @@ TEST_CASE("Of lines that were printed around a save, the result that was printed
   }
 }
 
-TEST_CASE(
-    "Of a program that saves first and is too quick to follow, the last save has the last result",
-    "[unit][plain]") {
+TEST_CASE("The last save of a program that saves first claims no result that it may lack",
+          "[unit][plain]") {
   SaveOrder order;
   SaveFold fold(order, SavedWhen::before_result);
   fold.begin(0, {});
@@ -527,12 +537,52 @@ TEST_CASE(
     fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
     CHECK(fold.take());
   }
-  for (const int bursts : {1, 2}) fold.save(saved_behind(0, 40, bursts), false, 0);
+  const std::uint64_t at_least = GENERATE(10, 20, 30);
+  for (const int bursts : {1, 2}) fold.save(saved_behind(at_least, 40, bursts), false, 0);
   CHECK(fold.name(0).empty());
   fold.end(SaveFold::End::done);
   const auto named = fold.name(0);
   REQUIRE(named.size() == 1);
-  CHECK(named.front().iteration == 4);
+  // It may be of the next epoch that was saved, or of a later one, if only one was printed since.
+  CHECK(named.front().iteration == static_cast<std::int64_t>(at_least / 10) + 1);
+  CHECK(named.front().is_guess == (at_least < 30));
+}
+
+TEST_CASE("What a stalled driver has found behind its back is not of the result that comes last",
+          "[unit][plain]") {
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::before_result);
+  fold.begin(0, {});
+  // It saves each second epoch: 1, a save, and 2 were there when the driver woke; then came 3.
+  for (std::int64_t i = 1; i <= 2; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
+  }
+  fold.save(seen_late(0, 20, 1), false, 0);
+  fold.print(result_of(3, 3), 0, 30, {1});
+  fold.end(SaveFold::End::done);
+  while (fold.take()) continue;
+  const auto named = fold.name(1);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().iteration == 1);
+  CHECK(named.front().is_guess);
+}
+
+TEST_CASE("A save that was seen late tells nothing of the order", "[unit][plain]") {
+  for (const bool is_late : {false, true}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 6; ++i) {
+      const auto at_s = static_cast<double>(i);
+      const auto end = static_cast<std::uint64_t>(10 * i);
+      fold.print(result_of(i, i), 0, end, {at_s, PrintTime::watched_lag_s});
+      CHECK(fold.take());
+      const auto ns = static_cast<std::int64_t>(i * 1'000'000'000 + 1'000'000);
+      fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {end, 0}, ns, {end, 0}, 0, is_late},
+                false, at_s + 0.01);
+    }
+    CHECK(order.known() == (is_late ? std::nullopt : std::optional(SavedWhen::after_result)));
+  }
 }
 
 }  // namespace

@@ -32,6 +32,19 @@ TEST_CASE("A save right behind a result is of that one, one right before the nex
   }
 }
 
+TEST_CASE("What was printed while nobody looked tells nothing of a save beside it",
+          "[unit][plain]") {
+  // It saves 1 ms before it prints, but that was seen an epoch later.
+  for (const double lag_s : {PrintTime::watched_lag_s, 1.2}) {
+    const auto vote = vote_of({.result_before = PrintTime{1000, PrintTime::watched_lag_s},
+                               .begun_s = 1000.25,
+                               .ended_s = 1000.26,
+                               .result_behind = PrintTime{1001.5, lag_s},
+                               .now_s = 1002});
+    CHECK(vote.has_value() == (lag_s < 1));
+  }
+}
+
 TEST_CASE("A save in the middle of an epoch, and epochs shorter than the lag, tell nothing",
           "[unit][plain]") {
   CHECK(told(1, 1) == std::nullopt);

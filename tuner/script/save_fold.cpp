@@ -38,8 +38,11 @@ bool SaveFold::stay() {
 }
 
 void SaveFold::save(SavedFiles saved, bool on_signal, double now_s) {
-  saved_behind_ = {saved_behind_.back(), iteration_before(first_behind(saved.printed_before))};
   waiting_.push_back({std::move(saved), on_signal});
+  const Waiting& save = waiting_.back();
+  const std::int64_t behind =
+      is_lost_in_prints(save) ? -1 : iteration_before(first_behind(save.what.printed_before));
+  saved_behind_ = {saved_behind_.back(), behind};
   name_waiting(now_s);
 }
 
@@ -79,6 +82,7 @@ std::int64_t SaveFold::iteration_just_before(const SavedFiles& saved) const {
 
 /// What this save alone tells: nothing, if it is not even known which results came before it.
 std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) const {
+  if (save.what.is_late) return std::nullopt;
   const auto behind = first_behind(save.what.printed_before);
   if (save.what.bursts > 0 && first_behind(save.what.printed_at_most) > behind) return std::nullopt;
   // Its files have their own time, however late it was seen that they are written.
@@ -114,7 +118,7 @@ bool SaveFold::is_early(const Waiting& save, double now_s) const {
 std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
   if (is_early(save, now_s)) return std::nullopt;
   const auto behind = first_behind(save.what.printed_before);
-  if (is_lost_in_prints(save)) return last_;
+  if (is_lost_in_prints(save)) return behind->iteration;
   // A script that saves its model, then prints what it is worth.
   if (is_of_only_result(save)) return behind->iteration;
   const auto when = order_of_waiting(save, now_s).value_or(SavedWhen::after_result);
@@ -125,12 +129,13 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
 }
 
 /// Several results were printed before anybody looked, since the driver stood still or epochs are
-/// very short: which of them came before the save is not known. Only of the last save of a program
-/// that saves first and has ended it is: that has the last one.
+/// very short: which of them came before the save is not known. The last save of a program that
+/// saves first and has ended has the first of them at least.
 bool SaveFold::is_lost_in_prints(const Waiting& save) const {
   if (save.what.bursts == 0) return false;
-  // A burst before it may be a heading, or a result: of who saves behind results it is that.
-  const std::ptrdiff_t most = order() == SavedWhen::before_result ? 0 : 1;
+  // A burst before it may be a heading, or a result: of who saves behind results it is that, if
+  // somebody looked before the next one could come.
+  const std::ptrdiff_t most = save.what.is_late || order() == SavedWhen::before_result ? 0 : 1;
   return first_behind(save.what.printed_at_most) - first_behind(save.what.printed_before) > most;
 }
 
@@ -158,8 +163,12 @@ bool SaveFold::is_of_only_result(const Waiting& save) const {
          first_behind(save.what.printed_before) == printed_.begin();
 }
 
-/// Nothing tells whether it was saved before its result was printed or after.
+/// Nothing tells whether it was saved before its result was printed or after, or nothing proves
+/// which of several that were printed around it is its own.
 bool SaveFold::is_guessed(const Waiting& save, double now_s) const {
+  if (is_lost_in_prints(save)) {
+    return std::next(first_behind(save.what.printed_before)) != printed_.end();
+  }
   if (is_of_only_result(save) || order_of_waiting(save, now_s)) return false;
   return !(end_ == End::done && first_behind(save.what.printed_before) == printed_.end());
 }

@@ -35,6 +35,9 @@ struct SavedFiles {
   /// something was saved.
   LogSizes printed_at_most = {};
   int bursts = 0;
+  /// Nobody looked at the time, as the driver stood still: neither how far each burst went nor when
+  /// it was written is known.
+  bool is_late = false;
 };
 
 class SaveFold {

@@ -20,9 +20,12 @@ SaveVote vote(SavedWhen when, double far_s, double near_s) {
 std::optional<SaveVote> vote_of(const SaveMoment& save) {
   // So many times nearer it must be to one than to the other.
   constexpr double factor = 3;
+  // What was printed while nobody looked lies who knows where.
+  constexpr double most_lag_s = 0.1;
   if (!save.result_before) return std::nullopt;
   const PrintTime behind = save.result_behind.value_or(PrintTime{save.now_s});
   const double lag_s = std::max(save.result_before->lag_s, behind.lag_s);
+  if (lag_s > most_lag_s) return std::nullopt;
   const double least_s = 2 * lag_s;
   const double until = std::max(0.0, behind.at_s - save.ended_s);
   const double since = std::max(0.0, save.begun_s - save.result_before->at_s);

@@ -35,7 +35,7 @@ bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpo
 
 std::string iteration_text(const ExperimentSpec& spec, const std::filesystem::path& checkpoint,
                            std::int64_t iteration) {
-  return std::to_string(iteration) + (is_guessed(spec, checkpoint) ? " or next" : "");
+  return std::to_string(iteration) + (is_guessed(spec, checkpoint) ? " or later" : "");
 }
 
 std::string named_with_state(const Trial& trial) {
@@ -107,8 +107,8 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   if (is_guessed(grid.spec(), place)) {
     text +=
         "; nothing told whether it was saved before that result was printed or after, or its log "
-        "was cut down, so it may be the model of a later one: say \"saved\" (docs/plain.md), or "
-        "look with tune check";
+        "was cut down, or the driver stood still, so it may be the model of a later one: say "
+        "\"saved\" (docs/plain.md), or look with tune check";
   }
   return text;
 }

@@ -18,9 +18,9 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
                                const Objective& objective);
 
 /// Whether nobody knows if the checkpoint of a plain program is of the result that it is said to
-/// have, or of the next one. Reads its manifest: false if it is not here.
+/// have, or of a later one. Reads its manifest: false if it is not here.
 bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpoint);
-/// The iteration of a checkpoint that lies there, in lists: "20", or "20 or next" if that is a
+/// The iteration of a checkpoint that lies there, in lists: "20", or "20 or later" if that is a
 /// guess.
 std::string iteration_text(const ExperimentSpec& spec, const std::filesystem::path& checkpoint,
                            std::int64_t iteration);

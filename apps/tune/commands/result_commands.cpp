@@ -25,7 +25,7 @@ struct Listed {
   std::filesystem::path path;
   std::optional<Evicted> evicted;  ///< it is not here
   std::size_t rank = 0;            ///< 1: the best of its trial; 0: of before it became a clone
-  bool is_guess = false;           ///< it may be of the next result
+  bool is_guess = false;           ///< it may be of a later result
   std::string verified;            ///< "ok" or what is wrong; empty: not looked at
   bool is_damaged = false;
   Json blobs = nullptr;  ///< null: not looked at, or they cannot be read
@@ -137,7 +137,7 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
     const Checkpoint& checkpoint = *one.checkpoint;
     auto& row = rows.emplace_back(std::vector<std::string>{
         to_string(one.trial->id), one.path.filename().string(),
-        std::to_string(checkpoint.iteration) + (one.is_guess ? " or next" : ""),
+        std::to_string(checkpoint.iteration) + (one.is_guess ? " or later" : ""),
         std::isnan(checkpoint.score) ? "-" : format_metric(checkpoint.score),
         one.rank > 0 ? std::to_string(one.rank) : "-",
         format_bytes(static_cast<double>(checkpoint.bytes)),
