@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 
@@ -768,6 +769,106 @@ TEST_CASE("What a program was writing when it was killed is not whole, however l
   ::waitpid(program, nullptr, 0);
   const std::lock_guard lock(mutex);
   CHECK(heard.size() == (is_killed ? 0 : 1));
+}
+
+namespace {
+
+/// A watch whose thread stands still while it says that `c-0` was found, until it is let go.
+struct StalledWatch {
+  StalledWatch() {
+    std::ofstream(log) << "";
+    auto what = watched(dir, ::getpid());
+    what.what.pattern = "c-*";
+    what.what.complete = "DONE";
+    watch.begin(LaunchId(1), what);
+  }
+  /// Until then, nobody sees what happens.
+  void stall() {
+    std::ofstream(dir.path() / "t") << "saved";
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::filesystem::rename(dir.path() / "t", dir.path() / "c-0");
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return is_stalled; });
+  }
+  /// The next one that is found, once it goes on.
+  SavedFiles found_next() {
+    std::this_thread::sleep_for(std::chrono::duration<double>(1.5 * late_s));
+    std::unique_lock lock(mutex);
+    may_go_on = true;
+    changed.notify_all();
+    REQUIRE(changed.wait_for(lock, std::chrono::seconds(5), [this] { return !found.empty(); }));
+    return found.front();
+  }
+  void save(const std::filesystem::path& name) const {
+    std::filesystem::create_directories(dir.path() / name);
+    std::filesystem::remove(dir.path() / name / "DONE");
+    std::ofstream(dir.path() / name / "model") << "saved";
+    std::ofstream(dir.path() / name / "DONE") << "";
+  }
+  void print() const { std::ofstream(log, std::ios::app) << "loss: 1\n"; }
+
+  const TempDir dir;
+  const std::filesystem::path log = dir.path() / "log";
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_stalled = false, may_go_on = false;
+  std::vector<SavedFiles> found;
+  CheckpointWatch watch{[this](LaunchId, std::vector<SavedFiles> news, CheckpointWatch::News) {
+    std::unique_lock lock(mutex);
+    if (std::exchange(is_stalled, true)) found.insert(found.end(), news.begin(), news.end());
+    changed.notify_all();
+    changed.wait(lock, [this] { return may_go_on; });
+  }};
+};
+
+}  // namespace
+
+TEST_CASE("Of a directory that was rewritten while nobody looked it is not known which save it has",
+          "[unit][plain]") {
+  StalledWatch stalled;
+  stalled.stall();
+  for (int i = 0; i < 2; ++i) {
+    stalled.save("c-1");
+    stalled.print();
+  }
+  const SavedFiles found = stalled.found_next();
+  CHECK(found.files.name == "c-1");
+  CHECK(found.printed_before.stdout_bytes == 0);
+  CHECK(found.printed_at_most.stdout_bytes == std::filesystem::file_size(stalled.log));
+  CHECK(found.bursts > 0);
+  CHECK(found.is_late);
+}
+
+TEST_CASE("What was saved last while nobody looked has all that was printed before",
+          "[unit][plain]") {
+  StalledWatch stalled;
+  stalled.stall();
+  stalled.print();
+  stalled.print();
+  stalled.save("c-1");
+  const SavedFiles found = stalled.found_next();
+  CHECK(found.printed_before.stdout_bytes == std::filesystem::file_size(stalled.log));
+  CHECK(found.bursts == 0);
+}
+
+TEST_CASE("Of what a program saved and printed before it was watched no order is claimed",
+          "[unit][plain]") {
+  StalledWatch late;
+  late.stall();
+  const TempDir dir;
+  auto what = watched(dir, ::getpid());
+  what.what.pattern = "c-*";
+  what.what.complete = "DONE";
+  std::filesystem::create_directories(dir.path() / "c-1");
+  std::ofstream(dir.path() / "c-1" / "DONE") << "";
+  std::ofstream(dir.path() / "log") << "loss: 1\n";
+  late.watch.begin(LaunchId(2), what);
+  const SavedFiles found = late.found_next();
+  CHECK(found.files.name == "c-1");
+  CHECK(found.printed_before.stdout_bytes == 0);
+  CHECK(found.printed_at_most.stdout_bytes == std::filesystem::file_size(dir.path() / "log"));
+  CHECK(found.bursts > 0);
+  CHECK(found.is_late);
 }
 
 TEST_CASE("Checkpoints that are whole at the same time are found in the order of their saves",

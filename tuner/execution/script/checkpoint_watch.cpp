@@ -37,6 +37,8 @@ namespace {
 constexpr Seconds busy_period_s = 0.05;
 constexpr Seconds blind_period_s = 0.25;
 constexpr Seconds idle_period_s = 1;
+/// Between two proofs that this thread does not stand still: see late_s.
+constexpr Seconds awake_period_s = 0.05;
 
 /// So long nothing may change before what is there counts as whole.
 constexpr Seconds quiet_s = 1;
@@ -58,6 +60,10 @@ Seconds steady_now() {
 
 LogSizes earlier(const LogSizes& a, const LogSizes& b) {
   return {std::min(a.stdout_bytes, b.stdout_bytes), std::min(a.stderr_bytes, b.stderr_bytes)};
+}
+
+LogSizes later(const LogSizes& a, const LogSizes& b) {
+  return {std::max(a.stdout_bytes, b.stdout_bytes), std::max(a.stderr_bytes, b.stderr_bytes)};
 }
 
 bool is_later(const LogSizes& printed, const LogSizes& than) {
@@ -176,7 +182,9 @@ void CheckpointWatch::run() {
       if (stopping_) return;
       commands.swap(commands_);
     }
+    const std::int64_t watched_ns = unix_ns();
     take_events();
+    for (auto& [id, launch] : launches_) launch.watched.logs->watched_until(watched_ns);
     for (Command& command : commands) std::visit([this](auto& what) { handle(what); }, command);
     const Seconds now = steady_now();
     for (auto& [id, launch] : launches_) {
@@ -200,32 +208,33 @@ int CheckpointWatch::milliseconds_to_wait() const {
   for (const auto& [id, launch] : launches_) next = std::min(next, launch.next_look);
   constexpr double ms_per_s = 1e3;
   return static_cast<int>(
-      std::ceil(std::clamp(next - steady_now(), 0.0, idle_period_s) * ms_per_s));
+      std::ceil(std::clamp(next - steady_now(), 0.0, awake_period_s) * ms_per_s));
 }
 
 void CheckpointWatch::handle(Begin& command) {
   Launch& launch = launches_[command.launch];
   launch.watched = std::move(command.watched);
-  launch.sizes = launch.sizes_at_look = launch.watched.begin;
-  launch.began_ns = unix_ns();
-  for (const CheckpointFiles& known : launch.watched.what.known) {
-    launch.units[known.name].known = known.files;
-    note_known(launch, known);
-  }
-  watch_log(command.launch, launch, launch.watched.stdout_path);
-  if (launch.watched.stderr_path != launch.watched.stdout_path) {
-    watch_log(command.launch, launch, launch.watched.stderr_path);
-  }
+  launch.sizes_at_look = launch.watched.begin;
+  launch.looked_at = steady_now();
   if (!launch.watched.logs) {
     launch.watched.logs = std::make_shared<LaunchLogs>();
     launch.watched.logs->open(launch.watched.stdout_path, launch.watched.stderr_path);
   }
-  launch.watched.logs->look();
+  // It has run for a moment already, or for long, if the driver stood still.
+  launch.sizes = launch.watched.logs->look();
+  watch_log(command.launch, launch, launch.watched.stdout_path);
+  if (launch.watched.stderr_path != launch.watched.stdout_path) {
+    watch_log(command.launch, launch, launch.watched.stderr_path);
+  }
   watch_tree(command.launch, launch, {});
+  const LogSizes now = launch.watched.logs->look();
+  launch.has_printed_since = is_more(now, launch.sizes);
+  launch.began_ns = unix_ns();
+  launch.unseen = unseen({launch.watched.begin, launch.began_ns, now});
+  for (const CheckpointFiles& known : launch.watched.what.known) note_known(launch, known);
   note_others(command.launch, launch, {});
   note_begun(launch);
-  // It has run for a moment already.
-  note_changed(launch, {}, {launch.watched.begin, unix_ns()});
+  note_changed(launch, {}, launch.unseen);
 }
 
 void CheckpointWatch::handle(const Quiesce& command) {
@@ -288,15 +297,25 @@ void CheckpointWatch::watch_tree(LaunchId id, Launch& launch, const fs::path& di
   }
 }
 
+/// Of what was written while nobody saw it: between which results is not known, if some were
+/// printed meanwhile.
+CheckpointWatch::Begun CheckpointWatch::unseen(Begun begun) {
+  if (!is_more(begun.at_most, begun.printed)) return begun;
+  begun.bursts = std::max(begun.bursts, 1);
+  begun.is_late = true;
+  return begun;
+}
+
 /// What was put back is written from its first change on, as what lies beside it is.
 void CheckpointWatch::note_known(Launch& launch, const CheckpointFiles& known) {
+  launch.units[known.name].known = known.files;
   if (known.is_file) return;
   const auto now = look_at_checkpoint(known.root, known.name);
   for (const FileVersion& file : known.files) {
     if (launch.writing.size() >= most_writing) return;
     const FileVersion* const found = now ? now->find(file.name) : nullptr;
     const bool is_old = found != nullptr && *found == file;
-    launch.writing[known.name / file.name] = {{launch.watched.begin, unix_ns()}, is_old};
+    launch.writing[known.name / file.name] = {launch.unseen, is_old};
   }
 }
 
@@ -306,8 +325,7 @@ void CheckpointWatch::note_begun(Launch& launch) {
   for (const CheckpointFiles& files : look_at_checkpoints(what.root, what.pattern)) {
     for (const FileVersion& file : files.files) {
       if (files.is_file || launch.writing.size() >= most_writing) break;
-      const Writing begun{{launch.watched.begin, launch.began_ns}, true};
-      launch.writing.try_emplace(files.name / file.name, begun);
+      launch.writing.try_emplace(files.name / file.name, Writing{launch.unseen, true});
     }
   }
 }
@@ -339,7 +357,7 @@ bool CheckpointWatch::note_others(LaunchId id, Launch& launch, const fs::path& d
                before->changed_ns == file->files.front().changed_ns;
     }
     if (launch.writing.size() >= most_writing) return false;
-    launch.writing[name] = {{launch.watched.begin, unix_ns()}, is_old};
+    launch.writing[name] = {launch.unseen, is_old};
     is_all_old = is_all_old && is_old;
   }
   return is_all_old;
@@ -368,6 +386,7 @@ void CheckpointWatch::read_events(std::vector<Event>& events) {
 
 void CheckpointWatch::take_events() {
   if (!inotify_) return;
+  const Seconds read_before_at = std::exchange(events_read_at_, steady_now());
   std::vector<Event> events;
   read_events(events);
   if (events.empty()) return;
@@ -376,10 +395,12 @@ void CheckpointWatch::take_events() {
   // Whatever was printed before the sizes were taken has come by now, and perhaps more.
   read_events(events);
   const auto later_sizes = log_sizes(events);
+  // Also if it stood still between the reads.
+  const bool is_late = steady_now() - read_before_at > late_s;
   struct Prints {
     std::size_t last = 0;      ///< event of printing
     int bursts = 0;            ///< so far, and perhaps not in the sizes of the launch
-    bool is_late = false;      ///< one of them came since the first read
+    bool is_newer = false;     ///< one of them came since the first read
     bool is_going_on = false;  ///< nothing was saved since
   };
   std::map<LaunchId, Prints> prints;
@@ -398,7 +419,7 @@ void CheckpointWatch::take_events() {
     Prints& of = prints[id];
     if (events[i].place.is_log) {
       if (!std::exchange(of.is_going_on, true)) ++of.bursts;
-      of.is_late = of.is_late || i >= first_read;
+      of.is_newer = of.is_newer || i >= first_read;
       continue;
     }
     of.is_going_on = false;
@@ -406,7 +427,8 @@ void CheckpointWatch::take_events() {
     const bool is_after_all = of.last <= i && now != sizes.end();
     Begun begun{is_after_all ? now->second : launch->second.sizes, unix_ns()};
     begun.at_most = later_sizes.at(id);
-    begun.bursts = is_after_all ? (of.is_late ? 1 : 0) : of.bursts;
+    begun.bursts = is_after_all ? (of.is_newer ? 1 : 0) : of.bursts;
+    begun.is_late = is_late;
     take(events[i], begun);
   }
   for (const auto& [id, size] : sizes) {
@@ -497,7 +519,8 @@ void CheckpointWatch::take(const Event& event, const Begun& printed) {
   const bool is_new = (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
   if ((event.mask & IN_ISDIR) != 0 && is_new) {
     watch_tree(event.place.launch, launch, name);
-    note_changed(launch, name, begun.begun);
+    // Whether it was written once or several times nobody has seen, if that is long ago.
+    note_changed(launch, name, printed.is_late ? unseen(begun.begun) : begun.begun);
   }
   const auto checkpoint = checkpoint_of(what.pattern, name);
   if (!checkpoint) return;
@@ -536,7 +559,12 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
       continue;
     }
     if (!unit.begun && !std::exchange(has_events, true)) take_events();
-    if (!unit.begun) unit.begun = Begun{launch.sizes_at_look, files.changed_ns()};
+    if (!unit.begun) {
+      const Begun begun{launch.sizes_at_look, files.changed_ns(), sizes};
+      const bool is_late =
+          steady_now() - launch.looked_at > late_s + (inotify_ ? idle_period_s : blind_period_s);
+      unit.begun = is_late ? unseen(begun) : begun;
+    }
     if (files.files != unit.seen) {
       unit.seen = files.files;
       unit.seen_since = steady_now();
@@ -553,7 +581,8 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
     unit.busy_since = never_s;
     unit.known = unit.seen;
     const Begun begun = begun_at(launch, files, *std::exchange(unit.begun, std::nullopt));
-    whole.push_back({std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts});
+    whole.push_back(
+        {std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts, begun.is_late});
   }
   std::erase_if(launch.units, [&](const auto& unit) { return !names.contains(unit.first); });
   // By time, and not by name: step-10 comes before step-9.
@@ -563,6 +592,7 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
   launch.sizes_at_look = sizes;
   const Seconds period = launch.is_busy ? busy_period_s : inotify_ ? idle_period_s : blind_period_s;
   const Seconds now = steady_now();
+  launch.looked_at = now;
   launch.next_look = now + period;
   if (launch.settles_at > now) launch.next_look = std::min(launch.next_look, launch.settles_at);
   return whole;
@@ -646,7 +676,14 @@ CheckpointWatch::Begun CheckpointWatch::begun_at(const Launch& launch, const Che
                       before ? std::optional(write_of(*before)) : std::nullopt});
   }
   const auto last = first_of_last_save(writes, launch.began_ns);
-  return last && begun[*last].ns > first.ns ? begun[*last] : first;
+  Begun since = last && begun[*last].ns > first.ns ? begun[*last] : first;
+  // Of what was begun while nobody looked nothing tells which was first.
+  for (const Begun& each : begun) {
+    if (!each.is_late || each.ns < since.ns) continue;
+    since.at_most = later(each.at_most, since.at_most);
+    since = unseen(since);
+  }
+  return since;
 }
 
 bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,

@@ -70,10 +70,11 @@ class CheckpointWatch {
  private:
   /// When the writing of something began.
   struct Begun {
-    LogSizes printed;     ///< before it, at least
-    std::int64_t ns = 0;  ///< Unix time, or somewhat later
-    LogSizes at_most;     ///< printed before it, perhaps, if there are `bursts`
-    int bursts = 0;       ///< of printing, behind `printed`
+    LogSizes printed;      ///< before it, at least
+    std::int64_t ns = 0;   ///< Unix time, or somewhat later
+    LogSizes at_most;      ///< printed before it, perhaps, if there are `bursts`
+    int bursts = 0;        ///< of printing, behind `printed`
+    bool is_late = false;  ///< see SavedFiles
   };
   struct Unit {
     std::vector<FileVersion> known;  ///< when it was whole last
@@ -99,7 +100,9 @@ class CheckpointWatch {
     LogSizes sizes;                                    ///< of the logs, when events were read last
     Seconds alive_at = 0;                              ///< steady; its leader, at the last look
     bool has_printed_since = false;                    ///< and the event of that was read
+    Begun unseen;                                      ///< of what was begun before all of that
     LogSizes sizes_at_look;                            ///< when it was looked at last
+    Seconds looked_at = 0;                             ///< steady; then
     Seconds next_look = 0;                             ///< steady
     Seconds settles_at = never_s;                      ///< steady; not before
     LogSizes too_late = no_sizes;                      ///< see `quiesce`
@@ -142,6 +145,7 @@ class CheckpointWatch {
   void watch_log(LaunchId id, Launch& launch, const std::filesystem::path& log);
   bool watch_directory(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void watch_tree(LaunchId id, Launch& launch, const std::filesystem::path& directory);
+  static Begun unseen(Begun begun);
   static void note_known(Launch& launch, const CheckpointFiles& known);
   static void note_begun(Launch& launch);
   bool note_others(LaunchId id, Launch& launch, const std::filesystem::path& directory);
@@ -168,6 +172,7 @@ class CheckpointWatch {
   const Seconds patience_s_;
   FileDescriptor inotify_;  ///< none where the kernel gives no more: then it is only looked
   FileDescriptor wake_;
+  Seconds events_read_at_ = 0;  ///< steady; all that had happened by then
   std::map<LaunchId, Launch> launches_;
   std::unordered_map<int, WatchedDirectory> places_;
   std::unordered_map<std::uint32_t, Writing> moving_;  ///< by cookie

@@ -41,6 +41,7 @@ void LaunchLogs::open(const std::filesystem::path& stdout_path,
   logs_.back().file = open_to_read(stderr_path);
   logs_.front().read = begin.stdout_bytes;
   logs_.back().read = begin.stderr_bytes;
+  watched_ns_ = unix_ns();
   for (std::size_t i = 0; i < logs_.size(); ++i) look(i);
 }
 
@@ -48,6 +49,11 @@ LogSizes LaunchLogs::look() {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < logs_.size(); ++i) look(i);
   return {logs_.front().begin + logs_.front().bytes, logs_.back().begin + logs_.back().bytes};
+}
+
+void LaunchLogs::watched_until(std::int64_t ns) {
+  const std::lock_guard lock(mutex_);
+  watched_ns_ = ns;
 }
 
 /// A log's own time says when it has grown, however late it is looked; but not that of a server
@@ -65,7 +71,10 @@ void LaunchLogs::look(std::size_t log) {
   const std::int64_t changed_ns = status.st_mtim.tv_sec * ns_per_s + status.st_mtim.tv_nsec;
   const std::int64_t now_ns = unix_ns();
   const bool is_plausible = changed_ns <= now_ns && changed_ns >= now_ns - most_late_ns;
-  times_.note(log, of.begin + of.bytes, is_plausible ? changed_ns : now_ns);
+  const std::int64_t grown_ns = is_plausible ? changed_ns : now_ns;
+  const bool is_late = now_ns - watched_ns_ > static_cast<std::int64_t>(late_s * ns_per_s);
+  const std::int64_t lag_ns = is_late ? std::max<std::int64_t>(0, grown_ns - watched_ns_) : 0;
+  times_.note(log, of.begin + of.bytes, grown_ns, lag_ns);
 }
 
 /// If it begins as before, all that it has was there. Else somebody has emptied it, and what it has

@@ -11,11 +11,16 @@
 #include <span>
 #include <string>
 
+#include "tuner/base/clock.h"
 #include "tuner/disk/file_descriptor.h"
 #include "tuner/execution/script/log_times.h"
 #include "tuner/script/save_fold.h"
 
 namespace tune {
+
+/// Who looks less often than that stands still, or waits for a disk or a processor: the order of
+/// what has happened since is not known from when it was seen.
+inline constexpr Seconds late_s = 0.15;
 
 class LaunchLogs {
  public:
@@ -26,6 +31,8 @@ class LaunchLogs {
 
   /// How far they have come; also notes when.
   LogSizes look();
+  /// All that they had at `ns`, Unix time, was looked at soon after it came.
+  void watched_until(std::int64_t ns);
 
   struct Read {
     std::size_t bytes = 0;
@@ -55,6 +62,7 @@ class LaunchLogs {
 
   std::mutex mutex_;
   std::array<Log, 2> logs_;
+  std::int64_t watched_ns_ = 0;  ///< Unix time
   LogTimes times_;
 };
 

@@ -4,15 +4,15 @@
 
 namespace tune {
 
-void LogTimes::note(std::size_t log, std::uint64_t bytes, std::int64_t ns) {
+void LogTimes::note(std::size_t log, std::uint64_t bytes, std::int64_t ns, std::int64_t lag_ns) {
   const std::lock_guard lock(mutex_);
   auto& growths = growths_.at(log);
   if (!growths.empty() && bytes <= growths.back().bytes) return;
   if (growths.size() >= most_kept) growths.pop_front();
-  growths.push_back({bytes, ns});
+  growths.push_back({bytes, ns, lag_ns});
 }
 
-std::optional<std::int64_t> LogTimes::printed_ns(std::size_t log, std::uint64_t end) const {
+std::optional<LogTimes::Growth> LogTimes::growth_to(std::size_t log, std::uint64_t end) const {
   const std::lock_guard lock(mutex_);
   const auto& growths = growths_.at(log);
   const auto found = std::lower_bound(
@@ -22,7 +22,7 @@ std::optional<std::int64_t> LogTimes::printed_ns(std::size_t log, std::uint64_t 
   if (found == growths.end() || (found == growths.begin() && growths.size() >= most_kept)) {
     return std::nullopt;
   }
-  return found->ns;
+  return *found;
 }
 
 }  // namespace tune

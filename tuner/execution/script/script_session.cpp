@@ -243,9 +243,11 @@ bool ScriptSession::is_restored(std::string_view line, const Metrics& metrics) {
 }
 
 PrintTime ScriptSession::time_of(std::size_t log, std::uint64_t end) const {
-  const auto seen_ns = files_->times().printed_ns(log, end);
-  if (!seen_ns) return {.at_s = unix_s()};
-  return {.at_s = static_cast<double>(*seen_ns) * s_per_ns, .lag_s = PrintTime::watched_lag_s};
+  const auto seen = files_->times().growth_to(log, end);
+  if (!seen) return {.at_s = unix_s()};
+  const double lag_s = static_cast<double>(seen->lag_ns) * s_per_ns;
+  return {.at_s = static_cast<double>(seen->ns) * s_per_ns,
+          .lag_s = std::max(lag_s, PrintTime::watched_lag_s)};
 }
 
 void ScriptSession::say_odd_count(double iteration) {
