@@ -87,7 +87,7 @@ struct CheckpointFound {
   CheckpointFiles files;
   /// The results up to `iteration` that were not reported, as it was to leave before; in order.
   std::vector<PrintedResult> ahead = {};
-  bool is_guess = false;  ///< nothing told its order: it may be of the next iteration
+  bool is_guess = false;  ///< nothing told its order: it may be of a later iteration
 };
 
 /// What its user will not expect of a program, mostly of one that knows nothing of the driver.

@@ -118,7 +118,7 @@ bool SaveFold::is_early(const Waiting& save, double now_s) const {
 std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
   if (is_early(save, now_s)) return std::nullopt;
   const auto behind = first_behind(save.what.printed_before);
-  if (is_lost_in_prints(save)) return behind->iteration;
+  if (is_lost_in_prints(save)) return least_iteration_of(save);
   // A script that saves its model, then prints what it is worth.
   if (is_of_only_result(save)) return behind->iteration;
   const auto when = order_of_waiting(save, now_s).value_or(SavedWhen::after_result);
@@ -129,14 +129,25 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
 }
 
 /// Several results were printed before anybody looked, since the driver stood still or epochs are
-/// very short: which of them came before the save is not known. The last save of a program that
-/// saves first and has ended has the first of them at least.
+/// very short: which of them came before the save is not known.
 bool SaveFold::is_lost_in_prints(const Waiting& save) const {
-  if (save.what.bursts == 0) return false;
+  if (save.what.bursts == 0 || is_of_only_result(save)) return false;
   // A burst before it may be a heading, or a result: of who saves behind results it is that, if
   // somebody looked before the next one could come.
   const std::ptrdiff_t most = save.what.is_late || order() == SavedWhen::before_result ? 0 : 1;
   return first_behind(save.what.printed_at_most) - first_behind(save.what.printed_before) > most;
+}
+
+/// The first of the results among which it is lost, or the one before that.
+std::int64_t SaveFold::least_iteration_of(const Waiting& save) const {
+  const auto behind = first_behind(save.what.printed_before);
+  return order() == SavedWhen::before_result ? behind->iteration : iteration_before(behind);
+}
+
+/// It is lost in prints, and what a program that has ended well has saved last. A trial that is to
+/// go on does so from a checkpoint that is known: what it prints then would get wrong iterations.
+bool SaveFold::is_last_of_all(const Waiting& save) const {
+  return end_ == End::done && &save == &waiting_.back() && least_iteration_of(save) > 0;
 }
 
 /// Nobody knows which result it has: its program was killed after it had saved and before it
@@ -144,10 +155,7 @@ bool SaveFold::is_lost_in_prints(const Waiting& save) const {
 /// trained yet, or of that result, and nothing tells. To keep it as the former would let the trial
 /// count an iteration too little from then on; without it an epoch is trained again.
 bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
-  if (is_lost_in_prints(save)) {
-    const bool is_last = end_ == End::done && &save == &waiting_.back();
-    return !is_last || order() != SavedWhen::before_result;
-  }
+  if (is_lost_in_prints(save)) return !is_last_of_all(save);
   const auto behind = first_behind(save.what.printed_before);
   if (behind == printed_.end()) {
     return end_ == End::killed && !save.on_signal && order() == SavedWhen::before_result;
@@ -167,7 +175,8 @@ bool SaveFold::is_of_only_result(const Waiting& save) const {
 /// which of several that were printed around it is its own.
 bool SaveFold::is_guessed(const Waiting& save, double now_s) const {
   if (is_lost_in_prints(save)) {
-    return std::next(first_behind(save.what.printed_before)) != printed_.end();
+    return order() != SavedWhen::before_result ||
+           std::next(first_behind(save.what.printed_before)) != printed_.end();
   }
   if (is_of_only_result(save) || order_of_waiting(save, now_s)) return false;
   return !(end_ == End::done && first_behind(save.what.printed_before) == printed_.end());
@@ -183,8 +192,7 @@ void SaveFold::name_waiting(double now_s) {
   while (!waiting_.empty()) {
     Waiting& save = waiting_.front();
     const bool is_lost = is_lost_in_prints(save);
-    const bool may_be_last = is_lost && !end_ && waiting_.size() == 1;
-    if (may_be_last && order() == SavedWhen::before_result) return;
+    if (is_lost && !end_ && waiting_.size() == 1) return;  // it may be the last one
     if (!is_of_no_result(save, now_s)) {
       const auto iteration = iteration_of(save, now_s);
       if (!iteration) return;

@@ -129,6 +129,8 @@ class SaveFold {
   bool is_early(const Waiting& save, double now_s) const;
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
   bool is_lost_in_prints(const Waiting& save) const;
+  std::int64_t least_iteration_of(const Waiting& save) const;
+  bool is_last_of_all(const Waiting& save) const;
   bool is_of_only_result(const Waiting& save) const;
   bool is_guessed(const Waiting& save, double now_s) const;
   bool is_of_no_result(const Waiting& save, double now_s) const;
