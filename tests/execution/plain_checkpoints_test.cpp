@@ -607,14 +607,19 @@ TEST_CASE("A program that evaluates what it was restored to has trained no itera
   }
 }
 
-TEST_CASE("A program that shows its checkpoint's step once more, with other numbers, repeats it",
-          "[unit][plain]") {
+namespace {
+
+/// The programs of a search, one after the other.
+struct Restoring {
   PlainHabits habits;
   const TempDir dir;
-  const auto log = dir.path() / "log";
-  const auto lines_taken = [&](std::int64_t from, const char* printed) {
+
+  /// The losses that are taken for results of a program that goes on `from` there, or begins.
+  std::vector<double> lines_taken(std::int64_t from, const char* printed, bool is_guess = false) {
+    const auto log = dir.path() / "log";
     std::ofstream(log) << printed;
     PlainReading reading{{{"loss", ""}}, {"loss"}};
+    reading.begins_with_guess = is_guess;
     if (from > 0) reading.restored = parse_metrics(R"({"loss":3.1234})");
     ScriptSession session(LaunchId{1}, std::move(reading), habits, log, log);
     session.begin(0, 0);
@@ -634,12 +639,31 @@ TEST_CASE("A program that shows its checkpoint's step once more, with other numb
       }
     }
     return losses;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A program that shows its checkpoint's step once more, with other numbers, repeats it",
+          "[unit][plain]") {
+  Restoring search;
+  const auto lines_taken = [&](std::int64_t from, const char* printed) {
+    return search.lines_taken(from, printed);
   };
   CHECK(lines_taken(0, "step 0: loss 4.1\nstep 20: loss 3.1\nstep 40: loss 2.1\n").size() == 3);
   CHECK(lines_taken(2, "step 20: loss 3.2\nstep 40: loss 2.2\n") == std::vector<double>{2.2});
   // Also where another one has begun with other numbers, and trained.
   CHECK(lines_taken(2, "step 40: loss 2.3\n") == std::vector<double>{2.3});
   CHECK(lines_taken(2, "step 20: loss 3.3\nstep 40: loss 2.4\n") == std::vector<double>{2.4});
+}
+
+TEST_CASE("Who counts on from a guess does not tell which counts the iterations have",
+          "[unit][plain]") {
+  Restoring search;
+  CHECK(search.lines_taken(0, "epoch 1: loss 4.1\nepoch 2: loss 3.1\n").size() == 2);
+  // It had three epochs, and was said to have two or more.
+  CHECK(search.lines_taken(2, "epoch 4: loss 1.9\n", true).size() == 1);
+  CHECK(search.lines_taken(3, "epoch 4: loss 1.8\n") == std::vector<double>{1.8});
 }
 
 TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit][plain]") {

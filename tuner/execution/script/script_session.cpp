@@ -213,7 +213,8 @@ void ScriptSession::take(std::string_view line, bool overwritten, std::size_t lo
     return;
   }
   if (is_mute_) return;
-  habits_.count.note(count, line, saves_.began_at() > 0);
+  // What is counted from a guess may be counted wrong, and all other trials would learn that.
+  if (!begins_with_guess_) habits_.count.note(count, line, saves_.began_at() > 0);
   saves_.print({count, *std::move(metrics)}, log, end, time_of(log, end));
 }
 
