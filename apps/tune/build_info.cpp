@@ -1,3 +1,5 @@
+// Collects what CMake has written into the generated headers, as the JSON of `tune --version
+// --json`.
 #include "apps/tune/build_info.h"
 
 #include "apps/tune/built_with.h"

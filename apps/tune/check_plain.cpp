@@ -1,3 +1,5 @@
+// `tune check` for a program that does not speak the protocol: runs it whole, then again from a
+// checkpoint, and compares the results.
 #include "apps/tune/check_plain.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Takes the trainable's words behind "--" off, parses the rest (CLI11), and dispatches.
 #include "apps/tune/cli.h"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,5 @@
+// Turns the parser's options into texts, and its errors into a sentence with a suggestion ("did you
+// mean ...").
 #include "apps/tune/cli_help.h"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,5 @@
+// Options that several commands share: --json, the directory, the trial, plugins, and the fields of
+// a spec.
 #include "apps/tune/cli_parts.h"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// Writes manual pages (troff) and completes words for a shell, both from CommandText.
 #include "apps/tune/cli_texts.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Means and standard errors over seeds, and their three forms: table, CSV, JSON.
 #include "apps/tune/comparison.h"
 
 #include <algorithm>

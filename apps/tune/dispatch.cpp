@@ -1,3 +1,4 @@
+// The table from a command's name to the function that carries it out.
 #include "apps/tune/dispatch.h"
 
 #include <set>

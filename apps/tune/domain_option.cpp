@@ -1,3 +1,5 @@
+// Parses the text of -p ("loguniform:1e-4,0.1") into a domain's JSON, and explains what other
+// tools' forms are called here.
 #include "apps/tune/domain_option.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The table of exit codes.
 #include "apps/tune/exit_codes.h"
 
 namespace tune {

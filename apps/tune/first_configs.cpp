@@ -1,3 +1,4 @@
+// Asks the searcher for its first suggestions without running them.
 #include "apps/tune/first_configs.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Columns and rows of `tune ls --over`, as a table, CSV or JSON.
 #include "apps/tune/group_list.h"
 
 #include <algorithm>

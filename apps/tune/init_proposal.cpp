@@ -1,3 +1,5 @@
+// Sorts a program's options into hyperparameters, checkpoint options and the rest, and writes the
+// proposed spec as commented JSON.
 #include "apps/tune/init_proposal.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Splits the texts behind options at '=' and commas, and reads them as JSON where they are JSON.
 #include "apps/tune/option_words.h"
 
 #include <algorithm>

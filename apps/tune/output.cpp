@@ -1,3 +1,4 @@
+// Writes to stdout and stderr; on a terminal, control characters in text are replaced.
 #include "apps/tune/output.h"
 
 #include <poll.h>

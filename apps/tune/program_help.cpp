@@ -1,3 +1,5 @@
+// Runs a program with --help in a process group of its own, with a time limit and a size limit, and
+// kills the group at the end.
 #include "apps/tune/program_help.h"
 
 #include <fcntl.h>

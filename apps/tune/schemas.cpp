@@ -1,3 +1,4 @@
+// Looks up the schemas that are compiled in, and expands their "$ref" and "optional".
 #include "apps/tune/schemas.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Divides a hyperparameter's domain into bins, summarises the metric in each, and words the trend.
 #include "apps/tune/slice.h"
 
 #include <algorithm>

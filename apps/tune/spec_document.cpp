@@ -1,3 +1,5 @@
+// Assembles the spec's JSON: file first, then options, then --set. Keeps where each value came
+// from, for messages.
 #include "apps/tune/spec_document.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The table of options that stand for fields of a spec, with the conversion of each to JSON.
 #include "apps/tune/spec_options.h"
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// The loop of `tune status --follow`: redraws a screen on a terminal, prints new lines elsewhere.
 #include "apps/tune/status_follow.h"
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Converts a YAML file to JSON (yaml-cpp), with limits on bytes, depth and values against alias
+// bombs.
 #include "apps/tune/sweep_file.h"
 
 #include <yaml-cpp/yaml.h>

@@ -1,3 +1,5 @@
+// RAII guards for taking an experiment over from its remote: gives the lease back if the command
+// ends early, and notes interrupts meanwhile.
 #include "apps/tune/taken_over.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Sorts rows of values and prints them as a table or CSV.
 #include "apps/tune/trial_table.h"
 
 #include <algorithm>

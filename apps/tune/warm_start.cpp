@@ -1,3 +1,5 @@
+// Collects the finished trials of other experiments as points with known scores (warm start), each
+// reduced to this experiment's space.
 #include "apps/tune/warm_start.h"
 
 #include <algorithm>

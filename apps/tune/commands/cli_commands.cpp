@@ -1,3 +1,4 @@
+// Registers all commands with the parser, in the order in which --help lists them.
 #include "apps/tune/commands/cli_commands.h"
 
 #include <CLI/CLI.hpp>
