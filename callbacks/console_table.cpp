@@ -1,3 +1,4 @@
+// Renders the console's view: column widths, truncation to the terminal, one status line.
 #include "callbacks/console_table.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Column layouts of progress.csv, cached by the set of a result's metric names, and the formatting
+// of cells.
 #include "callbacks/csv_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Scans, appends to and truncates TensorBoard's event files; a torn record at the end is cut off,
+// as in a write-ahead log.
 #include "callbacks/event_files.h"
 
 #include <unistd.h>

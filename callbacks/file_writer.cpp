@@ -1,3 +1,5 @@
+// The writer's thread and its queue of operations for each file: bounded memory (backpressure),
+// retries, and a stand-in for a file that keeps failing.
 #include "callbacks/file_writer.h"
 
 #include <cstdio>

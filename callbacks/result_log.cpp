@@ -1,3 +1,5 @@
+// Turns the callback hooks into appends, cuts and mends of a trial's file, so that a replay writes
+// no row twice.
 #include "callbacks/result_log.h"
 
 #include <filesystem>

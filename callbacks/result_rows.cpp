@@ -1,3 +1,4 @@
+// Reads result.json and the stand-in that took over from it as one list of rows.
 #include "callbacks/result_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Fills a result's driver fields in as text once, and splices them into the trainable's own JSON
+// without parsing it.
 #include "callbacks/result_text.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Appends rows, finds rows to cut from the end backwards, and rewrites a CSV file aside when its
+// header grows.
 #include "callbacks/row_files.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A minimal protobuf encoder and decoder for TensorBoard's Event, and the TFRecord framing with
+// masked CRC-32C (slicing by 8).
 #include "callbacks/tensorboard_event.h"
 
 #include <array>

@@ -1,3 +1,5 @@
+// OutputPump: a thread with a bounded buffer writes to stdout, so that a stopped terminal or a full
+// pipe never blocks the loop.
 #include "callbacks/terminal.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// Counts columns with wcwidth under a UTF-8 locale of this thread's own (uselocale).
 #include "callbacks/text_width.h"
 
 #include <locale.h>

@@ -1,3 +1,4 @@
+// The table of dtypes, UTF-8 checks, and the layout of tensors that a Writer is going to write.
 #include "trainable/blobs_header.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A one-pass parser for safetensors headers: no recursion and no intermediate JSON tree, since
+// headers with a million tensors occur.
 #include <algorithm>
 #include <cstring>
 #include <limits>

@@ -1,3 +1,4 @@
+// Maps safetensors files (mmap), finds tensors by name or pattern, and reads ranges of them.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

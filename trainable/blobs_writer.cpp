@@ -1,3 +1,4 @@
+// Writes a safetensors file under a hidden name at precomputed offsets, and renames it into place.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// Counts nesting in one pass over the text, outside of strings.
 #include "trainable/json_levels.h"
 
 #include <algorithm>
