@@ -1,3 +1,5 @@
+// Parses "hyperparam_mutations" and applies PBT's exploration: scale a number, move to a neighbour
+// in a list, or resample.
 #include "schedulers/mutations.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads a trial's time and score out of a result, and compares scores with a cutoff.
 #include "schedulers/progress.h"
 
 #include <cmath>

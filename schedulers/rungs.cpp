@@ -1,3 +1,5 @@
+// Rung milestones and bracket shapes of successive halving and HyperBand, and a rung's sorted
+// scores with their quantiles.
 #include "schedulers/rungs.h"
 
 #include <algorithm>

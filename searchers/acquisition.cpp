@@ -1,3 +1,5 @@
+// Log expected improvement (LogEI) and the log probability of feasibility, with analytic gradients
+// that stay finite far from the best.
 #include "searchers/acquisition.h"
 
 #include <algorithm>

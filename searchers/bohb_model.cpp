@@ -1,3 +1,5 @@
+// The two kernel densities of BOHB, the choice of the budget that they are fitted to, and the
+// candidate with the best ratio.
 #include "searchers/bohb_model.h"
 
 #include <algorithm>

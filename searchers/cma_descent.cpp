@@ -1,3 +1,5 @@
+// One run of CMA-ES: draws within bounds, collects a generation, ranks it, updates the
+// distribution, and tests for convergence.
 #include "searchers/cma_descent.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Update of mean, step size and covariance with active (negative) weights, and its
+// eigendecomposition (Eigen).
 #include "searchers/cma_distribution.h"
 
 #include <Eigen/Eigenvalues>

@@ -1,3 +1,5 @@
+// The margin correction for one axis: moves the mean and widens the axis so that neighbouring steps
+// keep their least probability.
 #include "searchers/cma_margin.h"
 
 #include <algorithm>

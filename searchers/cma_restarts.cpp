@@ -1,3 +1,4 @@
+// Restart schedules of CMA-ES: IPOP doubles the population, BIPOP alternates large and small runs.
 #include "searchers/cma_restarts.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Converts between a domain's values and coordinates on its axis: linear, logarithmic, stepped or
+// categorical.
 #include "searchers/coordinates.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Makes values robust (drawn in to fences around the quartiles, or ranks), and reads importances
+// and marginal means off the forest.
 #include "searchers/forest_importance.h"
 
 #include <algorithm>

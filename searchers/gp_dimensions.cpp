@@ -1,3 +1,5 @@
+// Scales coordinates to the unit cube and back, and snaps points to the values that a discrete
+// domain has.
 #include "searchers/gp_dimensions.h"
 
 #include <algorithm>

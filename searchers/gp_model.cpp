@@ -1,3 +1,5 @@
+// Fits the GP, maximises the acquisition function by gradient and coordinate search from many
+// starts, and treats running trials as if they came out as predicted (kriging believer).
 #include "searchers/gp_model.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A table with a row for each trial, found by its id; saved column by column.
 #include "searchers/history.h"
 
 #include <algorithm>

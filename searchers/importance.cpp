@@ -1,3 +1,5 @@
+// PED-ANOVA: densities of the best trials and of all trials along each hyperparameter, compared by
+// Pearson divergence.
 #include "searchers/importance.h"
 
 #include <algorithm>

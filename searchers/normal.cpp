@@ -1,3 +1,5 @@
+// CDF by erfc with an asymptotic series in the tail, quantile by Wichura's AS 241, and truncated
+// variants in logarithms.
 #include "searchers/normal.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Builds the Parzen mixture's kernels, samples from it, and evaluates its log density for many
+// points at once.
 #include "searchers/parzen.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The inverse distribution function of each kind of domain, for quasi-random searchers.
 #include "searchers/quantile.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A searcher over a fixed sequence of unit-cube points; its only state is the position.
 #include "searchers/sequences.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// The decorator around each searcher: deduplication, constraints, given points, repeats,
+// concurrency limits, and reading of their options.
 #include "searchers/suggestion_filter.h"
 
 #include <algorithm>
