@@ -1,3 +1,4 @@
+// Parsing and formatting of byte sizes with decimal and binary units.
 #include "tuner/base/byte_size.h"
 
 #include <array>

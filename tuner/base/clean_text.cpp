@@ -1,3 +1,4 @@
+// Decodes UTF-8 by hand and replaces control characters and malformed bytes.
 #include "tuner/base/clean_text.h"
 
 #include <algorithm>

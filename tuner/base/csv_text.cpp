@@ -1,3 +1,5 @@
+// Quoting and splitting of cells, with an apostrophe before what a spreadsheet would take for a
+// formula.
 #include "tuner/base/csv_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// std::from_chars; where a number overflows it, the text's magnitude tells infinity from 0.
 #include "tuner/base/decimal.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The sentence for a failed system call, and the exception for a broken invariant.
 #include "tuner/base/error.h"
 
 #include <cstdio>

@@ -1,3 +1,5 @@
+// Heuristics over the end of a stderr: Python tracebacks, rich's boxes, Hydra, and lines that begin
+// with an error's word.
 #include "tuner/base/error_line.h"
 
 #include <re2/re2.h>

@@ -1,3 +1,4 @@
+// Arithmetic on 128-bit integers that falls back to doubles on overflow.
 #include "tuner/base/exact_number.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// The interpreter: evaluates the tree recursively, with short-circuit for and, or and the
+// conditional.
 #include "tuner/base/expression.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The table of functions and how each is calculated; the constants.
 #include "tuner/base/expression_functions.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A recursive-descent parser with limits on length and depth.
 #include "tuner/base/expression_tree.h"
 
 #include <algorithm>

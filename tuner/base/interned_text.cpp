@@ -1,3 +1,4 @@
+// Splits JSON texts into a shape, which is shared, and its values, which are kept for each text.
 #include "tuner/base/interned_text.h"
 
 #include <algorithm>

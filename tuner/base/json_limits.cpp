@@ -1,3 +1,4 @@
+// Depth, size and duplicate-key limits for JSON that is written to the journal or read back.
 #include "tuner/base/json_limits.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Appends numbers with std::to_chars and strings with JSON escapes, without an intermediate tree.
 #include "tuner/base/json_text.h"
 
 #include <simdjson.h>

@@ -1,3 +1,4 @@
+// Edit distance with transpositions (optimal string alignment), and the suggestion made of it.
 #include "tuner/base/nearest_name.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Quotes and shortens a user's word for a message.
 #include "tuner/base/quoted.h"
 
 namespace tune {

@@ -1,3 +1,4 @@
+// Compensated summation (TwoSum), rescaled by 2^64 when a sum would overflow.
 #include "tuner/base/wide_sum.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Cholesky factor with jitter and incremental rows, marginal likelihood with its gradient,
+// predictions, and the fit by L-BFGS-B.
 #include "tuner/math/gaussian_process.h"
 
 #include <Eigen/Cholesky>

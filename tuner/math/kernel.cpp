@@ -1,3 +1,5 @@
+// Matern 5/2 with a length for each dimension, mixed with a categorical part, and PB2's
+// time-varying kernel.
 #include "tuner/math/kernel.h"
 
 #include <Eigen/Core>

@@ -1,3 +1,5 @@
+// L-BFGS-B (LBFGS++) with a limit on evaluations; keeps the best point seen, also when the line
+// search fails.
 #include "tuner/math/minimize.h"
 
 #include <LBFGSB.h>

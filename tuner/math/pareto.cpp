@@ -1,3 +1,5 @@
+// Non-dominated sorting, exact hypervolume (by exclusive volumes, as WFG), greedy selection by
+// hypervolume, and NSGA-II's crowding distance.
 #include "tuner/math/pareto.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// xoshiro256** seeded by splitmix64, and the distributions over it.
 #include "tuner/math/random.h"
 
 #include <algorithm>

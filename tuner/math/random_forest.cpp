@@ -1,3 +1,5 @@
+// Grows regression trees on bootstrap samples, and integrates each tree exactly over boxes for its
+// marginals.
 #include "tuner/math/random_forest.h"
 
 #include <algorithm>
