@@ -1,3 +1,5 @@
+// Checks names, sizes and symbolic links of an untrusted file list: no path may leave the tree,
+// whatever links it goes through.
 #include "tuner/checkpoints/described_tree.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes, reads and removes the stub file that stands in for an evicted checkpoint.
 #include "tuner/checkpoints/evicted.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// Accepts a reported name only if it is a real directory, and no link, directly in the working
+// directory of the trial.
 #include "tuner/checkpoints/handed_over.h"
 
 #include <optional>

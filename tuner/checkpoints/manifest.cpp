@@ -1,3 +1,4 @@
+// Reads fields out of an untrusted manifest.json: its tree, its total size, its identity.
 #include "tuner/checkpoints/manifest.h"
 
 #include <stdexcept>

@@ -1,3 +1,5 @@
+// LeaseWatch judges a lease by its file's changes and this host's clock alone; Repetition is the
+// thread that renews one.
 #include "tuner/disk/lease.h"
 
 #include <pthread.h>

@@ -1,3 +1,5 @@
+// Compares boot id, pid namespace and start ticks from /proc, so that a reused pid is not taken for
+// the old process.
 #include "tuner/disk/liveness.h"
 
 #include <signal.h>

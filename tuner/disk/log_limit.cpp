@@ -1,3 +1,5 @@
+// Punches a hole into the middle of a log (fallocate): beginning and end stay, and so does its
+// writer's offset.
 #include "tuner/disk/log_limit.h"
 
 #include <fcntl.h>

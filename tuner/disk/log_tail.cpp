@@ -1,3 +1,4 @@
+// Reads the last lines of a regular file with pread, also while the file grows or is truncated.
 #include "tuner/disk/log_tail.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Compares device numbers with the parent's, and asks statx for bind mounts.
 #include "tuner/disk/mount_point.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// A FileSystem and AppendFile whose writes succeed and whose reads find nothing.
 #include "tuner/disk/null_file_system.h"
 
 #include <cerrno>

@@ -1,3 +1,5 @@
+// openat with O_NOFOLLOW for each part of a path, so that no link swapped in meanwhile leads out of
+// the directory; and a plain variant for test disks.
 #include "tuner/disk/open_directory.h"
 
 #include <fcntl.h>

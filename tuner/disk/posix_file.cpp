@@ -1,3 +1,5 @@
+// open, pread, write and ftruncate with EINTR and short writes handled; replacement by rename; and
+// batched sync of many files.
 #include "tuner/disk/posix_file.h"
 
 #include <fcntl.h>

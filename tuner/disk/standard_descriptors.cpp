@@ -1,3 +1,4 @@
+// Opens /dev/null on each of the descriptors 0 to 2 that is closed.
 #include "tuner/disk/standard_descriptors.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Finds the newest whole snapshot, replays the journals behind it in order, and says what is wrong
+// or what was meant where there is none.
 #include "tuner/journal/generations.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes and reads a snapshot as one checksummed line; the file is replaced by rename.
 #include "tuner/journal/snapshot.h"
 
 #include <stdexcept>

@@ -1,3 +1,5 @@
+// An append-only file of trials with an index of each trial's last line, compacted by rewriting (as
+// a log-structured store does).
 #include "tuner/journal/trials_file.h"
 
 #include <charconv>
