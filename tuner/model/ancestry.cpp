@@ -1,3 +1,4 @@
+// Follows clonings back from stretch to stretch, from a trial's present model to its origin.
 #include "tuner/model/ancestry.h"
 
 #include <algorithm>

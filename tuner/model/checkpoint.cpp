@@ -1,3 +1,4 @@
+// Names of the triggers of a save, to text and back.
 #include "tuner/model/checkpoint.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// An index of all checkpoints that may be given up, oldest first; a trial's best and latest are not
+// in it.
 #include "tuner/model/checkpoint_budget.h"
 
 #include <algorithm>

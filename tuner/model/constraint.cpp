@@ -1,3 +1,5 @@
+// Rewrites a comparison as an excess that is at most 0 where the constraint holds, and evaluates
+// it.
 #include "tuner/model/constraint.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Names of the actions, to text and back.
 #include "tuner/model/decision.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// Estimates how long trials live from the histogram of ended ones (survival function), and deals
+// the trials to come out to free places.
 #include "tuner/model/end_estimate.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The journal's wire format: one `write` for each type of event, and one reader that also takes
+// older forms.
 #include "tuner/model/event.h"
 
 #include <stdexcept>

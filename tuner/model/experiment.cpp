@@ -1,3 +1,5 @@
+// The fold: one `on` for each type of event, each of which checks that the event can follow on the
+// state before.
 #include "tuner/model/experiment.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A histogram with logarithmic bins, eight for each doubling.
 #include "tuner/model/lifetimes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Walks a result's JSON in its order and turns each leaf into a cell.
 #include "tuner/model/metric_cells.h"
 
 #include "tuner/base/decimal.h"

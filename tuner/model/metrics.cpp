@@ -1,3 +1,5 @@
+// Flattens a result's JSON (simdjson) into named doubles, with limits on names, depth and size, and
+// makes its numbers readable for every JSON reader.
 #include "tuner/model/metrics.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Comparison of metric values by mode; what is not finite is worse than any number.
 #include "tuner/model/objective.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Appends names and values as JSON members, and makes the words for people of them.
 #include "tuner/model/rationale.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Names of the choices, and checks of a remote's path.
 #include "tuner/model/remote_config.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Text forms of resources, and ResourcePool: amounts in use by name, and the used share of each
+// GPU.
 #include "tuner/model/resources.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Looks a name up among the driver's fields first, then among the metrics.
 #include "tuner/model/result.h"
 
 namespace tune {

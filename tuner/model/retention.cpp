@@ -1,3 +1,4 @@
+// The retention rules, and their union: a checkpoint stays if any rule keeps it.
 #include "tuner/model/retention.h"
 
 #include <algorithm>

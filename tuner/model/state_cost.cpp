@@ -1,3 +1,4 @@
+// One list of the fields, which JSON, parsing and addition all go through.
 #include "tuner/model/state_cost.h"
 
 #include <type_traits>

@@ -1,3 +1,4 @@
+// Names of states, running summaries of metrics, and look-ups of a trial's checkpoints.
 #include "tuner/model/trial.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The few phrases about a trial that several commands and the console show.
 #include "tuner/model/trial_words.h"
 
 namespace tune {

@@ -1,3 +1,4 @@
+// OptionReader: one conversion for each type, and the collection of problems.
 #include "tuner/policy/options.h"
 
 #include <algorithm>

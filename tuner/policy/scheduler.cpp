@@ -1,3 +1,5 @@
+// The default for `choose`: the first pending trial that may start; paused ones once no more will
+// come.
 #include "tuner/policy/scheduler.h"
 
 #include "tuner/model/experiment.h"

@@ -1,3 +1,5 @@
+// The built-in stopping rules (bounds, plateaus, time budget), each with the state that it saves,
+// and the rule that combines several.
 #include "tuner/policy/stopper.h"
 
 #include <algorithm>

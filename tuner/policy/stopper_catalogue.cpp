@@ -1,3 +1,4 @@
+// Reads the options of each built-in stopping rule.
 #include "tuner/policy/stopper_catalogue.h"
 
 #include "tuner/policy/options.h"
