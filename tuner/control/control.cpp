@@ -1,3 +1,4 @@
+// Formats and parses control requests and answers, one line of JSON each.
 #include "tuner/control/control.h"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// Names the socket through /proc/self/fd: the path of a deep directory does not fit sockaddr_un.
 #include "tuner/control/control_address.h"
 
 #include <fcntl.h>

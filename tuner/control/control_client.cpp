@@ -1,3 +1,4 @@
+// Connects to the control socket, sends one request, and waits for the answer with a timeout.
 #include "tuner/control/control_client.h"
 
 #include <poll.h>

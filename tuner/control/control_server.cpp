@@ -1,3 +1,5 @@
+// The listening Unix socket and its connections (Boost.Asio): peer credentials, one request each,
+// limits on their number and time.
 #include "tuner/control/control_server.h"
 
 #include <fcntl.h>

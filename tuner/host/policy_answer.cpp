@@ -1,3 +1,4 @@
+// Splits a policy program's output into lines, and checks each kind of answer field by field.
 #include "tuner/host/policy_answer.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Starts, asks, times out and restarts a policy program; after a restart it gets the last saved
+// state and what was told since.
 #include "tuner/host/policy_host.h"
 
 #include <poll.h>

@@ -1,3 +1,5 @@
+// Adapters from the Searcher, Scheduler and Stopper interfaces to a PolicyHost: each call becomes a
+// message.
 #include "tuner/host/program_policies.h"
 
 #include <algorithm>

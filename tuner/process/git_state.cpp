@@ -1,3 +1,5 @@
+// Runs `git status --porcelain=v2` with a time limit, so that it takes no lock and starts no
+// monitor, and parses the lines at its front.
 #include "tuner/process/git_state.h"
 
 #include <fcntl.h>

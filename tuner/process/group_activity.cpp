@@ -1,3 +1,4 @@
+// Adds up /proc/PID/stat by process group: CPU time, stopped, waiting for a disk.
 #include "tuner/process/group_activity.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Memory of process groups from /proc and NVML, limits and OOM kills from cgroup v1 and v2.
 #include "tuner/process/memory_use.h"
 
 #include <algorithm>

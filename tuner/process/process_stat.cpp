@@ -1,3 +1,4 @@
+// Parses /proc/PID/stat, environ, children and maps.
 #include "tuner/process/process_stat.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Blocks all signals around the start of a thread, which inherits the mask.
 #include "tuner/process/quiet_thread.h"
 
 #include <signal.h>

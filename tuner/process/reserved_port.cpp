@@ -1,3 +1,5 @@
+// Binds a port and keeps the socket open with SO_REUSEPORT, so that the program can bind the same
+// port and nobody else is given it.
 #include "tuner/process/reserved_port.h"
 
 #include <arpa/inet.h>

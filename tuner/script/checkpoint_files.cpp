@@ -1,3 +1,5 @@
+// Matches file names with the pattern of "checkpoints", and takes versions of files (size and
+// times) to see writes.
 #include "tuner/script/checkpoint_files.h"
 
 #include <fnmatch.h>

@@ -1,3 +1,4 @@
+// Parses and expands the words of a command, and complains about words that are misspelt.
 #include "tuner/script/command_words.h"
 
 #include <algorithm>

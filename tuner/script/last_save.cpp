@@ -1,3 +1,4 @@
+// Compares when files were begun: which begin opens the last save, and which file is a log.
 #include "tuner/script/last_save.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Splits bytes at newlines and carriage returns across blocks, and strips ANSI escape sequences.
 #include "tuner/script/line_splitter.h"
 
 #include <algorithm>

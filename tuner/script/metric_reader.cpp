@@ -1,3 +1,5 @@
+// Reads one line: JSON, the user's expressions (RE2), tables, then names with numbers; redrawn
+// progress bars count once.
 #include "tuner/script/metric_reader.h"
 
 #include <re2/re2.h>

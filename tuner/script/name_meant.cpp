@@ -1,3 +1,4 @@
+// Compares names word by word: equal, abbreviated, or one edit apart.
 #include "tuner/script/name_meant.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Finds "name: number" and its variants in a line, and rejects versions, times, ranges and
+// fractions.
 #include "tuner/script/named_number.h"
 
 #include <algorithm>

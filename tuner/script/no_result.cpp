@@ -1,3 +1,5 @@
+// Recognises blocks (tracebacks, help, settings) line by line, and words before a number that make
+// it no result (RE2).
 #include "tuner/script/no_result.h"
 
 #include <re2/re2.h>

@@ -1,3 +1,5 @@
+// Finds the program's own counter in a line, and remembers it for each iteration of the last
+// results.
 #include "tuner/script/own_count.h"
 
 #include <algorithm>

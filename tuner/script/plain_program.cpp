@@ -1,3 +1,4 @@
+// Inserts the measured time into a result's JSON.
 #include "tuner/script/plain_program.h"
 
 #include "trainable/values.h"

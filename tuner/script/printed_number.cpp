@@ -1,3 +1,4 @@
+// Where a printed number ends, and which characters behind it make it a part of something else.
 #include "tuner/script/printed_number.h"
 
 #include <re2/re2.h>

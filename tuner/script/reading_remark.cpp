@@ -1,3 +1,4 @@
+// The sentences for each kind of remark, with the expression to paste.
 #include "tuner/script/reading_remark.h"
 
 #include <algorithm>

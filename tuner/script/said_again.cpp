@@ -1,3 +1,5 @@
+// Recognises echoes on the other stream, closing summaries, and a first result that repeats the
+// restored one.
 #include "tuner/script/said_again.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Matches saves with results by time and order; saves wait in a queue until the program's habit is
+// known.
 #include "tuner/script/save_fold.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts weighted votes on whether saves come before or after their results.
 #include "tuner/script/save_order.h"
 
 #include <algorithm>

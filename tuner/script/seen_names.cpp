@@ -1,3 +1,5 @@
+// Finds names like the metric's in a log, and builds a regular expression that would read the
+// number beside them.
 #include "tuner/script/seen_names.h"
 
 #include <algorithm>

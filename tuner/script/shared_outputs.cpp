@@ -1,3 +1,5 @@
+// Lists files breadth first within limits, and finds a file that one trial wrote and another one
+// replaced.
 #include "tuner/script/shared_outputs.h"
 
 #include <algorithm>

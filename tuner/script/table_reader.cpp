@@ -1,3 +1,4 @@
+// Finds the columns of metrics in a header row, then reads numbers below it.
 #include "tuner/script/table_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Maps a log that others truncate (logrotate's copytruncate) to ever-growing offsets, by its size
+// and its first bytes.
 #include "tuner/execution/script/launch_logs.h"
 
 #include <fcntl.h>

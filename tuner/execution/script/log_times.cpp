@@ -1,3 +1,4 @@
+// A bounded list of (size, time) marks for each log, under a mutex.
 #include "tuner/execution/script/log_times.h"
 
 #include <algorithm>

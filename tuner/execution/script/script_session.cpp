@@ -1,3 +1,5 @@
+// The session of one launch: reads its logs, turns lines into results and saves into checkpoints,
+// and words what to tell the user when a metric never comes.
 #include "tuner/execution/script/script_session.h"
 
 #include <algorithm>
