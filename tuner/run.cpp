@@ -1,3 +1,5 @@
+// Composition root: builds the parts in order, recovers or begins an experiment, sweeps leftovers,
+// runs the loop, and winds down.
 #include "tuner/run.h"
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// One function for each request of a user; each checks, acts through the loop's parts, and answers
+// in a sentence.
 #include "tuner/run/control_handler.h"
 
 #include "tuner/base/count_of.h"

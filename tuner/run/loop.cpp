@@ -1,3 +1,4 @@
+// The turn of the event loop, launches, deadlines after a suspend, and the stages of the shutdown.
 #include "tuner/run/loop.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Chooses which ended trials are requeued, and explains why others cannot be.
 #include "tuner/run/resume_plan.h"
 
 #include <algorithm>

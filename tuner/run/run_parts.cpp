@@ -1,3 +1,4 @@
+// Constructs the parts around a loop and connects them to each other.
 #include "tuner/run/run_parts.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The queue of commits for each trial, pins, retention and the budget; files are deleted only once
+// the record of their removal is durable.
 #include "tuner/run/checkpoints/checkpoint_manager.h"
 
 #include <algorithm>

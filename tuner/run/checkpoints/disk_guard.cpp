@@ -1,3 +1,5 @@
+// Asks for free space on a worker thread, caches the answer for seconds, and says when launches are
+// held up.
 #include "tuner/run/checkpoints/disk_guard.h"
 
 #include <limits>

@@ -1,3 +1,5 @@
+// Evicts checkpoints that the remote has, and fetches them back; several that wait for one
+// checkpoint share its download.
 #include "tuner/run/checkpoints/evictions.h"
 
 #include <optional>

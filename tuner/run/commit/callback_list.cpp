@@ -1,3 +1,4 @@
+// Calls each hook under a catch; a callback that throws is dropped with a notice.
 #include "tuner/run/commit/callback_list.h"
 
 #include <iostream>

@@ -1,3 +1,5 @@
+// Group commit: folds events into memory, writes a turn's events at once, syncs on a thread, and
+// runs what waits for durability.
 #include "tuner/run/commit/event_committer.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Makes searcher, scheduler and stopper by their names in the catalogue; the last two get another
+// seed than the searcher.
 #include "tuner/run/commit/make_policies.h"
 
 #include <string>

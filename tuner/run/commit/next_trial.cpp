@@ -1,3 +1,5 @@
+// The order of precedence for the next launch, and the words for what is awaited when there is
+// none.
 #include "tuner/run/commit/next_trial.h"
 
 #include <algorithm>

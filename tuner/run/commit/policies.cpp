@@ -1,3 +1,5 @@
+// Feeds each event to the policies as the fold does, and compares recorded answers with replayed
+// ones.
 #include "tuner/run/commit/policies.h"
 
 #include <algorithm>

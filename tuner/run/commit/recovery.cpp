@@ -1,3 +1,5 @@
+// Loads a snapshot's parts into experiment, policies and callbacks, then replays the events behind
+// it.
 #include "tuner/run/commit/recovery.h"
 
 #include <stdexcept>

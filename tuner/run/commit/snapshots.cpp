@@ -1,3 +1,5 @@
+// Decides when a snapshot is due, prepares trials' lines a few a turn, and writes and publishes
+// them on a thread.
 #include "tuner/run/commit/snapshots.h"
 
 #include <algorithm>

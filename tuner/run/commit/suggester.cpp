@@ -1,3 +1,5 @@
+// Queues what the searcher is to be told, and asks a slow searcher on a thread, one question at a
+// time; the queue is part of the saved state.
 #include "tuner/run/commit/suggester.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Marks the trial of each event as changed (dirty set).
 #include "tuner/run/commit/trial_changes.h"
 
 namespace tune {

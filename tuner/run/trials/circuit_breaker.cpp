@@ -1,3 +1,5 @@
+// Counts trials that fail in a row; opens with a pause that doubles, probes with one trial, closes
+// at a result, and names the trials that were not to blame.
 #include "tuner/run/trials/circuit_breaker.h"
 
 #include <algorithm>

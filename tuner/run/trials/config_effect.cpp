@@ -1,3 +1,4 @@
+// Compares digests of metrics between trials with different configs.
 #include "tuner/run/trials/config_effect.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Judges an exit by code, signal, OOM kills, the end of the log and the user's rules; the pause
+// before a retry doubles.
 #include "tuner/run/trials/diagnosis.h"
 
 #include <algorithm>

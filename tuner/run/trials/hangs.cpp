@@ -1,3 +1,4 @@
+// The median of recent step times, and the words for what the processes of a slow step are doing.
 #include "tuner/run/trials/hangs.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Builds command, environment, GPU assignment and ranks of a launch, and the start message.
 #include "tuner/run/trials/launch.h"
 
 #include <algorithm>

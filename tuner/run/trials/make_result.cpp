@@ -1,3 +1,4 @@
+// Adds time, iteration and totals to reported metrics, and says which metric is missing.
 #include "tuner/run/trials/make_result.h"
 
 #include <algorithm>

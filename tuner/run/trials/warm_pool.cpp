@@ -1,3 +1,4 @@
+// The set of idle processes with their measured memory, and the eviction order.
 #include "tuner/run/trials/warm_pool.h"
 
 #include <algorithm>

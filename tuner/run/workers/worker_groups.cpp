@@ -1,3 +1,5 @@
+// Owns the groups and finds them by launch id; as their Transport, passes commands and signals on
+// to the executor.
 #include "tuner/run/workers/worker_groups.h"
 
 #include <algorithm>
