@@ -1,3 +1,5 @@
+// The steps of one download: marker, tree, hand-over; asynchronous jobs of rclone that `look`
+// advances.
 #include "tuner/remote/checkpoint_fetches.h"
 
 #include <utility>

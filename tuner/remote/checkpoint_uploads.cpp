@@ -1,3 +1,5 @@
+// The steps of one upload: tree to a fresh directory, a check of sizes, marker last (commit
+// record).
 #include "tuner/remote/checkpoint_uploads.h"
 
 #include <utility>

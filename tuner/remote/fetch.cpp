@@ -1,3 +1,4 @@
+// Downloads an evicted checkpoint aside, and has CheckpointStore verify and accept it.
 #include "tuner/remote/fetch.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Formats and parses markers and leases: one line of JSON with its checksum, strictly checked,
+// since anybody may have written it.
 #include "tuner/remote/markers.h"
 
 #include <sys/random.h>

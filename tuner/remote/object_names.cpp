@@ -1,3 +1,4 @@
+// The lists of file names that count as state or as small files.
 #include "tuner/remote/object_names.h"
 
 #include <algorithm>

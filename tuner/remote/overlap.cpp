@@ -1,3 +1,4 @@
+// Resolves both paths and looks whether one contains the other.
 #include "tuner/remote/overlap.h"
 
 #include <system_error>

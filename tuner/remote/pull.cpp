@@ -1,3 +1,5 @@
+// Pull: lease, newest whole state, markers, checkpoints, small files, and CURRENT last. Verify: the
+// same reads without keeping anything.
 #include "tuner/remote/pull.h"
 
 #include <algorithm>

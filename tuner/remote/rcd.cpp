@@ -1,3 +1,5 @@
+// Starts `rclone rcd` on a loopback port, calls its HTTP API, runs its asynchronous jobs, and
+// classifies its error texts.
 #include "tuner/remote/rcd.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Acquires, renews, confirms and releases the lease object: write, then read back, then trust it.
 #include "tuner/remote/remote_lease.h"
 
 #include <algorithm>

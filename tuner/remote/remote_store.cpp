@@ -1,3 +1,4 @@
+// Maps put, get, list and remove to rclone's operations, with a time limit for each kind.
 #include "tuner/remote/remote_store.h"
 
 #include <algorithm>

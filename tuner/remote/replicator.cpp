@@ -1,3 +1,5 @@
+// The replicator's thread: queues, rounds with priorities, exponential backoff, and the wait at the
+// end of a run.
 #include "tuner/remote/replicator.h"
 
 #include <pthread.h>

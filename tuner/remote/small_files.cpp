@@ -1,3 +1,4 @@
+// Lists small files with size and time, and uploads in one batch those that have changed.
 #include "tuner/remote/small_files.h"
 
 #include <unistd.h>

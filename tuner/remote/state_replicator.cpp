@@ -1,3 +1,5 @@
+// Uploads append-only files in parts that are merged as they grow (as the levels of a
+// log-structured store), then a marker that names them.
 #include "tuner/remote/state_replicator.h"
 
 #include <algorithm>

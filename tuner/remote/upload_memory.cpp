@@ -1,3 +1,4 @@
+// An append-only log of uploads (intent, then commit), compacted at the start of a session.
 #include "tuner/remote/upload_memory.h"
 
 #include <stdexcept>
