@@ -1,3 +1,4 @@
+// Trials that go along measured curves, and the best value at each budget of virtual time.
 #include "tuner/simulation/curve_replay.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Parses CSV files of curves, in any order of lines, with the line number in each complaint.
 #include "tuner/simulation/curve_table.h"
 
 #include <algorithm>

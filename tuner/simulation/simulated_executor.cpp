@@ -1,3 +1,5 @@
+// The event queue (a heap by time, then by order of arrival) and the commands of the protocol over
+// it.
 #include "tuner/simulation/simulated_executor.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Wires a loop to a SimulatedExecutor, a virtual clock, and checkpoints in memory.
 #include "tuner/simulation/simulation.h"
 
 #include <string>

@@ -1,3 +1,5 @@
+// Draws what a config leaves open, again until the constraints hold, from a seed that depends on
+// the trial alone.
 #include "tuner/space/complete_config.h"
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// A recursive diff of two JSON objects, and its short text.
 #include "tuner/space/config_changes.h"
 
 #include <charconv>

@@ -1,3 +1,5 @@
+// The table of domains; parsing with problems, drawing, rounding to steps, counting and membership
+// for each kind.
 #include "tuner/space/domain.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Evaluates a config's expressions in the order of their dependencies: repeated passes until all
+// have a value.
 #include "tuner/space/formulas.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Assembles configs from draws and grid points (a mixed-radix counter), counts them, and checks
+// presets.
 #include "tuner/space/search_space.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Walks a value and the tree together, and finds the branch that the value came through.
 #include "tuner/space/space_match.h"
 
 #include <algorithm>

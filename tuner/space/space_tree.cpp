@@ -1,3 +1,4 @@
+// Parses JSON into the tree, and checks the names and cycles of its expressions.
 #include "tuner/space/space_tree.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Converts one parsed form of another tool into a domain: bounds, steps, logarithms, distributions.
 #include "tuner/spec/foreign_conversion.h"
 
 #include <algorithm>

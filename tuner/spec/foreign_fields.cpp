@@ -1,3 +1,4 @@
+// The tables of other tools' names for fields and policies.
 #include "tuner/spec/foreign_fields.h"
 
 #include <algorithm>

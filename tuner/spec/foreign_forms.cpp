@@ -1,3 +1,5 @@
+// Recognises a form by its tool's syntax: objects of Katib, NNI, Keras Tuner, Ax, Optuna and W&B,
+// and calls in Python.
 #include "tuner/spec/foreign_forms.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The table of forms, and the assignment of arguments to roles by name or position.
 #include "tuner/spec/foreign_table.h"
 
 #include <algorithm>

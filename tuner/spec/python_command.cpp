@@ -1,3 +1,4 @@
+// Skips the interpreter's own options (-u, -X ...) up to the script, -m or -c.
 #include "tuner/spec/python_command.h"
 
 #include <algorithm>

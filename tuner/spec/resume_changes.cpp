@@ -1,3 +1,4 @@
+// The table of fields with what may change about each, and the sentences for what may not.
 #include "tuner/spec/resume_changes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SpecParser reads the spec field by field and collects all problems; to_json writes it back.
 #include "tuner/spec/spec.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Wraps a sentence into comment lines.
 #include "tuner/spec/spec_comment.h"
 
 #include <algorithm>

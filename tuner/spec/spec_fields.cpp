@@ -1,3 +1,4 @@
+// FieldReader, the conversions of JSON values, durations, and the sentence about an unknown field.
 #include "tuner/spec/spec_fields.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One function for each kind of warning.
 #include "tuner/spec/spec_warnings.h"
 
 #include <algorithm>

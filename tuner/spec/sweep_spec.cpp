@@ -1,3 +1,5 @@
+// Converts W&B sweeps and Katib experiments field by field, and writes the spec with comments about
+// what differs.
 #include "tuner/spec/sweep_spec.h"
 
 #include <algorithm>

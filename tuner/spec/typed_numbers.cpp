@@ -1,3 +1,4 @@
+// A SAX handler that keeps the texts of numbers as they stand in the JSON.
 #include "tuner/spec/typed_numbers.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Sentences about the best trial and its checkpoints.
 #include "tuner/view/best.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Replays results in order and notes each new best; a rewound trial loses what it had after its
+// checkpoint.
 #include "tuner/view/best_over_time.h"
 
 #include <algorithm>

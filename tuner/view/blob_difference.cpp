@@ -1,3 +1,5 @@
+// Reads two tensors piece by piece as long doubles, for every dtype including the small floats, and
+// sums up their differences.
 #include "tuner/view/blob_difference.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tensors as JSON and as rows of a table.
 #include "tuner/view/blob_list.h"
 
 #include <algorithm>

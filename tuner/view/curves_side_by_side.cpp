@@ -1,3 +1,4 @@
+// Intersects curves by iteration, finds the leader at each, and from where on it stays ahead.
 #include "tuner/view/curves_side_by_side.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Streams all events from the first generation on into an Experiment.
 #include "tuner/view/event_replay.h"
 
 #include "tuner/journal/event_stream.h"

@@ -1,3 +1,5 @@
+// Reads state, lock and spec of an experiment together, and asks its driver over the control
+// socket.
 #include "tuner/view/experiment_view.h"
 
 #include <algorithm>

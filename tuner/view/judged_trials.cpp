@@ -1,3 +1,4 @@
+// Cuts all trials to a common iteration where early stopping would bias the comparison.
 #include "tuner/view/judged_trials.h"
 
 #include <algorithm>

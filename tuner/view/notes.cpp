@@ -1,3 +1,4 @@
+// An append-only file without a lock: a line is one write, and a torn line stays a line of its own.
 #include "tuner/view/notes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Feeds a scheduler from the snapshot and the journal, then asks for its rungs.
 #include "tuner/view/rung_replay.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Rows for running trials: host, pid, place and age, as JSON and as text.
 #include "tuner/view/running_trials.h"
 
 #include <algorithm>

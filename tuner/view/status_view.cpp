@@ -1,3 +1,4 @@
+// Collects everything for `tune status` in one place, for text and JSON alike.
 #include "tuner/view/status_view.h"
 
 #include <algorithm>

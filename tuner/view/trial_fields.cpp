@@ -1,3 +1,5 @@
+// The table of a trial's own fields, look-up of metrics and config values by name, and spelling in
+// expressions.
 #include "tuner/view/trial_fields.h"
 
 #include <algorithm>

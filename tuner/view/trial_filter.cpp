@@ -1,3 +1,5 @@
+// Replaces text comparisons and odd names by stand-ins, so that the expression parser sees numbers
+// alone.
 #include "tuner/view/trial_filter.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Groups trials by config without the left-out fields, and summarises each group.
 #include "tuner/view/trial_groups.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Formatting of bytes, times, costs, shell words and tables.
 #include "tuner/view/value_text.h"
 
 #include <algorithm>
