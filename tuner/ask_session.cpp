@@ -1,3 +1,5 @@
+// AskSession::State makes or opens the experiment as soon as its lock is free, with pauses that
+// double (exponential backoff, jitter).
 #include "tuner/ask_session.h"
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Resolves EXPERIMENT:TRIAL[@ITERATION], EXPERIMENT:best and plain paths to the directory of a
+// checkpoint.
 #include "tuner/checkpoint_reference.h"
 
 #include <algorithm>

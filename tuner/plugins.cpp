@@ -1,3 +1,4 @@
+// dlopen, the check of the plugin interface's version, and the merge into the catalogue.
 #include "tuner/plugins.h"
 
 #include <dlfcn.h>

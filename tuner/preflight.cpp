@@ -1,3 +1,5 @@
+// Looks for the program, its script, enough resources, and a remote that does not overlap the
+// experiment.
 #include "tuner/preflight.h"
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Collects command line, checksums and git state of a session as JSON, and words how two sessions
+// differ.
 #include "tuner/provenance.h"
 
 #include <algorithm>

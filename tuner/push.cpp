@@ -1,3 +1,5 @@
+// Takes the experiment's lock, gives its known checkpoints to a Replicator, and waits until all are
+// up.
 #include "tuner/push.h"
 
 #include "tuner/base/error.h"

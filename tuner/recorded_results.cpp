@@ -1,3 +1,5 @@
+// Reads result events out of the journals into rows by trial and iteration; a rewind erases what
+// came after it.
 #include "tuner/recorded_results.h"
 
 #include <limits>

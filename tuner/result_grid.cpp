@@ -1,3 +1,5 @@
+// Finds best trials, iterations and rows; what the state does not hold is read from result.json or,
+// where that lacks rows, from the journal.
 #include "tuner/result_grid.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the changes of a running spec from snapshot and journal, and applies them.
 #include "tuner/spec_changes.h"
 
 #include "tuner/base/error.h"

@@ -1,3 +1,5 @@
+// Tuner::fit and restore: build a spec in memory, check it like a file's, and run it; or run as a
+// trial if the driver has started this process.
 #include "tuner/tuner.h"
 
 #include <cstdlib>

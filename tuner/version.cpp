@@ -1,3 +1,4 @@
+// The version that CMake passes in.
 #include "tuner/version.h"
 
 namespace tune {

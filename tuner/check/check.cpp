@@ -1,3 +1,4 @@
+// The checks of `tune check`, one member function each, and the sentences that they fail with.
 #include "tuner/check/check.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// Compares results value by value within a tolerance, and checkpoints by a checksum of each file.
 #include "tuner/check/differences.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Starts one process and talks to it synchronously: poll with a deadline on its socket and its
+// pidfd.
 #include "tuner/check/peer.h"
 
 #include <poll.h>

@@ -1,3 +1,5 @@
+// Directories, launch specs and messages for a check's processes, and the keeping of what they
+// save.
 #include "tuner/check/stage.h"
 
 #include <algorithm>

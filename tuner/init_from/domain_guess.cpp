@@ -1,3 +1,4 @@
+// Rules from an option's name, type, default and range to a proposed domain.
 #include "tuner/init_from/domain_guess.h"
 
 #include <algorithm>

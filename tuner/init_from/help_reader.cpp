@@ -1,3 +1,4 @@
+// A line-based parser for help texts (RE2): sections, option headers, wrapped descriptions, usage.
 #include "tuner/init_from/help_reader.h"
 
 #include <re2/re2.h>

@@ -1,3 +1,4 @@
+// Reads Hydra's config groups and its YAML config by indentation.
 #include "tuner/init_from/hydra_help.h"
 
 #include <re2/re2.h>
