@@ -1,5 +1,4 @@
 // What the console shows, as lines of text: pure functions of values.
-// Knows no terminal, no clock and no experiment.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // Makes progress.csv's rows out of results, each with the header it needs.
-// Knows no files.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,4 @@
 // The event files that TensorBoard reads, several of each trial: adding records, cutting, mending.
-// Knows no trial, no thread and no metric.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Writes the files of trials on a thread of its own, so that a hook does not wait for a disk; it
 // waits only where more is queued than memory_limit_bytes (backpressure).
-// Knows no trial and no metric: paths, headers and rows of text.
+// It is given paths, headers and rows of text.
 #pragma once
 
 #include <chrono>

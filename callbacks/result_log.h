@@ -1,6 +1,6 @@
 // The callback behind result.json and progress.csv: one row for each accepted iteration, once, over
 // restores, crashes and retries.
-// Knows no row's inside: a maker of rows does.
+// The `MakeRow` that it is given makes the text of a row.
 #pragma once
 
 #include <functional>

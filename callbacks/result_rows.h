@@ -1,4 +1,4 @@
-// Reads a result.json. Knows no trial.
+// Reads a result.json.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The fields of a result that the driver fills in itself, as text, and where the trainable's own
 // metrics have the same names, which are the driver's alone. Shared by result.json and
-// progress.csv. Knows no files.
+// progress.csv.
 #pragma once
 
 #include <array>

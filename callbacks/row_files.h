@@ -1,5 +1,4 @@
 // The files of rows that trials leave, one row an iteration, in order: appending, cutting, mending.
-// Knows no trial, no thread and no meaning of a row besides its iteration.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // The records of TensorBoard's event files: made from results and configs, and found again in
 // bytes. Written by hand: a handful of protobuf's fields, in frames with checksums.
-// Knows no file and no order of records.
 #pragma once
 
 #include <cstddef>

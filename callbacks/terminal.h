@@ -1,5 +1,4 @@
 // Standard output: what it is, and writing to it without ever waiting for it.
-// Knows nothing of what is written.
 #pragma once
 
 #include <memory>

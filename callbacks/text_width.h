@@ -1,5 +1,5 @@
 // How many columns of a terminal a text takes.
-// Knows no terminal, and does not depend on the user's locale.
+// Does not depend on the user's locale.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
 // The files of one kind that trials leave, as the thread that writes them knows them: rows of
 // iterations, in order.
-// Knows no trial, no thread and no format.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // How population-based training explores: a config is changed a little, or drawn anew.
-// Knows no trial and no score.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What schedulers look at: how far a trial is, and how good. Knows no rule.
+// What schedulers look at: how far a trial is, and how good.
 #pragma once
 
 #include <optional>

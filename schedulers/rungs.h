@@ -1,5 +1,4 @@
 // What successive halving is made of: milestones, and the scores that were seen at one of them.
-// Knows no trial's state and no decision.
 #pragma once
 
 #include <cstddef>

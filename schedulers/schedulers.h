@@ -1,5 +1,4 @@
-// The schedulers that ship: their options and how to make them. Knows no searcher, store or loop.
-// docs/schedulers.md has their rules.
+// The schedulers that ship: their options and how to make them. docs/schedulers.md has their rules.
 #pragma once
 
 #include <cstdint>

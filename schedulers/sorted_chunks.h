@@ -1,5 +1,5 @@
 // A sorted set that knows ranks and is copied fast: its entries lie side by side, some hundreds in
-// a chunk. Knows nothing of what it holds.
+// a chunk.
 #pragma once
 
 #include <algorithm>

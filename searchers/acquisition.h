@@ -1,5 +1,5 @@
 // What a point promises by what models expect there: the logarithm of the expected improvement, and
-// of the chance that constraints are fulfilled. Knows no space.
+// of the chance that constraints are fulfilled.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // BOHB's model (Falkner et al., "BOHB: Robust and Efficient Hyperparameter Optimization at Scale",
 // 2018, section 4 and algorithm 2): a kernel density of the good configs and one of the others, on
 // the largest budget that enough of them have reached. Rules and constants are HpBandSter's as far
-// as docs/searchers.md says nothing else. Knows no trial.
+// as docs/searchers.md says nothing else.
 #pragma once
 
 #include <cstddef>

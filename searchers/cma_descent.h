@@ -1,5 +1,5 @@
 // One run of CMA-ES, from its start until it has converged: draws points, and learns from them a
-// generation at a time. Points are shares of the axes' ranges, from 0 to 1. Knows no config.
+// generation at a time. Points are shares of the axes' ranges, from 0 to 1.
 #pragma once
 
 #include <cstdint>

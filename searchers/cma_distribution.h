@@ -1,7 +1,6 @@
 // The heart of the covariance matrix adaptation evolution strategy: a normal distribution that
 // moves to where the best of its points were, and takes the shape of the steps that led there
-// (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772v2; equations are its). Knows
-// no bounds, scores or trials.
+// (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772v2; equations are its).
 #pragma once
 
 #include <cstddef>

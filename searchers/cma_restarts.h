@@ -1,4 +1,4 @@
-// How a search goes on when a run of CMA-ES has converged. Knows no distribution.
+// How a search goes on when a run of CMA-ES has converged.
 #pragma once
 
 #include <cstddef>

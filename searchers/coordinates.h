@@ -1,5 +1,5 @@
 // Configs as numbers to calculate with, for searchers that model: one axis for each leaf of a
-// space. Knows no model.
+// space.
 #pragma once
 
 #include <vector>

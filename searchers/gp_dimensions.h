@@ -1,5 +1,4 @@
 // A search space as a Gaussian process sees it: points of numbers from 0 to 1 and of categories.
-// Knows no model.
 #pragma once
 
 #include <cstddef>

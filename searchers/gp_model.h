@@ -1,5 +1,5 @@
 // What to try next, by a Gaussian process over what was tried: the point with the highest expected
-// improvement. Knows no trial, only points and scores.
+// improvement.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a searcher that models was told: trials as points and scores. Knows no model.
+// What a searcher that models was told: trials as points and scores.
 #pragma once
 
 #include <cstddef>

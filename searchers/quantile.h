@@ -1,4 +1,4 @@
-// From a share of a domain's probability to a value. Knows no sequence of points.
+// From a share of a domain's probability to a value.
 #pragma once
 
 #include "tuner/space/domain.h"

@@ -1,4 +1,4 @@
-// The searchers that ship: their options and how to make them. Knows no scheduler, store or loop.
+// The searchers that ship: their options and how to make them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What searchers do alike with a config that they have decided on. Knows no rule.
+// What searchers do alike with a config that they have decided on.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What every searcher can do besides searching: a number of samples, points that are given, no
 // config twice without need, constraints, a pace, repetitions. Stands in front of a searcher that
-// has none of it. Knows no searcher's rule.
+// has none of it.
 #pragma once
 
 #include <cstdint>

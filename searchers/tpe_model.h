@@ -1,6 +1,6 @@
 // The tree-structured Parzen estimator: where good configs are dense and others are not (Bergstra
 // et al., "Algorithms for Hyper-Parameter Optimization", 2011), by the rules of Optuna 5.0 as far
-// as docs/searchers.md says nothing else. Knows no generator: it is given numbers.
+// as docs/searchers.md says nothing else. Its random numbers are arguments.
 #pragma once
 
 #include <cstdint>

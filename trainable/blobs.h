@@ -1,6 +1,6 @@
 // Named tensors in files of the safetensors format: written piece by piece, read lazily, one or
 // some of many. docs/blobs.md is the guide.
-// Knows no trial and no framework: a tensor is a name, a type, a shape and bytes.
+// A tensor is a name, a type, a shape and bytes.
 #pragma once
 
 #include <cstddef>

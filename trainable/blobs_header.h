@@ -1,5 +1,5 @@
 // The header of a safetensors file: its text there and back.
-// Knows no file: of that only the size.
+// Of the file it is given only the size.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // The worker group with the driver, for a class and for a function.
-// Knows no option of the command line.
 #include "trainable/driven.h"
 
 #include <cxxabi.h>

@@ -1,5 +1,4 @@
 // A trainable under a driver: speaks docs/protocol.md over the socket the environment names.
-// Knows no option of the command line.
 #pragma once
 
 #include "trainable/trainable.h"

@@ -1,5 +1,4 @@
 // Waits in poll for a hangup, in a thread that no signal reaches.
-// Knows no message.
 #include "trainable/hangup_watch.h"
 
 #include <poll.h>

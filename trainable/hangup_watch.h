@@ -1,5 +1,4 @@
 // Ends this process when the driver is gone and the training thread does not notice.
-// Knows no message.
 #pragma once
 
 #include <thread>

@@ -1,5 +1,4 @@
 // Reads in blocks, writes in one piece, and takes signals, short counts and a lost peer in stride.
-// Knows no message.
 #include "trainable/line_socket.h"
 
 #include <fcntl.h>

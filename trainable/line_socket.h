@@ -1,5 +1,4 @@
 // Lines of text over one stream socket, blocking.
-// Knows no message.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
 // Messages as lines of text, and commands out of them.
-// Knows no socket and no trial's life.
 #include "trainable/protocol.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // The wire between driver and trainable, as the trainable sees it: message types, their text, and
 // the names of the environment variables. docs/protocol.md is the reference.
-// Knows no process and no trial's life.
 #pragma once
 
 #include <cstdint>

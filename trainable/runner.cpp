@@ -1,5 +1,4 @@
 // The life of a class trainable, and the bookkeeping of one iteration.
-// Knows no socket, no option and no output.
 #include "trainable/runner.h"
 
 #include <chrono>

@@ -1,6 +1,5 @@
 // What is common to a trainable under a driver and one started by hand: a class trainable's life,
 // and what becomes of the metrics of one iteration.
-// Knows no socket, no option and no output.
 #pragma once
 
 #include <cstdint>

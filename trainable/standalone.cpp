@@ -1,5 +1,4 @@
 // Options by hand, a loop over the iterations, one line of JSON for each.
-// Knows no socket.
 #include "trainable/standalone.h"
 
 #include <algorithm>

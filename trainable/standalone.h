@@ -1,5 +1,4 @@
 // A trainable started by hand: no driver, a config from the command line, results on stdout.
-// Knows no socket.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
 // Decides between a driver and standalone, and says what an unwritten checkpoint function says.
-// Knows neither the protocol nor the options.
 #include "trainable/trainable.h"
 
 #include <cstdlib>

@@ -1,5 +1,4 @@
 // Numbers that JSON cannot write, as strings and back.
-// Knows nothing of trials, sockets or files.
 #include "trainable/values.h"
 
 #include <cmath>

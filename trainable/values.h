@@ -1,5 +1,4 @@
 // The values that cross between driver and trainable: configs and metrics, as JSON.
-// Knows nothing of trials, sockets or files.
 #pragma once
 
 #include <nlohmann/json.hpp>

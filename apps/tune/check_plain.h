@@ -1,6 +1,5 @@
 // Plays a driver with a plain program: whether its metric is found, its checkpoints are, and a run
 // that goes on from one comes to what the whole run came to.
-// Knows no command line.
 #pragma once
 
 #include <functional>

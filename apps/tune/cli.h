@@ -1,4 +1,4 @@
-// The command line: which command, with what. Knows no experiment.
+// The command line: which command, with what.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // What can be told of a command line without carrying it out: manual pages, and how a word may go
-// on. Knows no parser, and no command by name.
+// on.
 #pragma once
 
 #include <filesystem>

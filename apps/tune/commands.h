@@ -1,5 +1,5 @@
 // The commands of `tune`: what each was given, and the functions that carry them out and answer
-// with the exit code. Knows nothing of how a command line is parsed.
+// with the exit code.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // The lines of a comparison of simulations: means over seeds, as a table, CSV or JSON.
-// Knows no simulation's inside.
 #pragma once
 
 #include <cstdint>

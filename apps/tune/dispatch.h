@@ -1,4 +1,4 @@
-// From what the command line has said to the command that does it. Knows no parser.
+// From what the command line has said to the command that does it.
 #pragma once
 
 #include <string>

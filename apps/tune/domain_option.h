@@ -1,5 +1,4 @@
 // The text of -p as a domain.
-// Knows no spec.
 #pragma once
 
 #include <string>

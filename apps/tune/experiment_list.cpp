@@ -1,5 +1,4 @@
 // `tune ls` of a folder: its experiments.
-// Knows no journal: look_at has read it.
 #include "apps/tune/experiment_list.h"
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // The spec that `tune init --from PROGRAM` proposes: of a program's options those that may be
-// hyperparameters, each with a domain, and what else its help says. Knows no process and no file.
+// hyperparameters, each with a domain, and what else its help says.
 #pragma once
 
 #include <optional>

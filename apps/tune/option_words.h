@@ -1,5 +1,4 @@
 // What people write behind an option, as JSON or in pieces.
-// Knows no option.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,4 @@
 // Standard output of the commands: text, aligned tables, JSON.
-// Knows no experiment.
 #pragma once
 
 #include <string>

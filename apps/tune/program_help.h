@@ -1,5 +1,4 @@
 // Asks a program for help, and is not impressed by one that trains instead, floods or hangs.
-// Knows nothing of what help looks like.
 #pragma once
 
 #include <string>

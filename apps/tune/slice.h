@@ -1,5 +1,4 @@
 // What the metric is along one hyperparameter: by parts of its domain, and in a sentence.
-// Knows no experiment.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,4 @@
 // `tune status --follow`: shows an experiment again and again, until its driver has ended.
-// Knows no experiment: it is told what to show.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Reads YAML, as far as other tools keep their searches in it. Knows nothing of what stands in it.
+// Reads YAML, as far as other tools keep their searches in it.
 #pragma once
 
 #include <string>

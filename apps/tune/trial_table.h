@@ -1,5 +1,4 @@
 // Rows of values under the names of fields: in order, and as a table or CSV.
-// Knows no trial.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,4 @@
 // The data set out of the rows that the build made of digits.txt.
-// Knows no model and no tuner.
 #include "apps/examples/digits/digits.h"
 
 #include <iterator>

@@ -1,5 +1,4 @@
 // The data set of this example: handwritten digits, and its split into two parts (see DATA.md).
-// Knows no model and no tuner.
 #pragma once
 
 #include <Eigen/Core>

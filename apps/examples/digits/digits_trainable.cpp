@@ -1,5 +1,4 @@
 // The training loop and its checkpoints.
-// Knows nothing of the driver, of other trials, or of what is searched for.
 #include "apps/examples/digits/digits_trainable.h"
 
 #include <algorithm>

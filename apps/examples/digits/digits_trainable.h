@@ -1,5 +1,5 @@
 // A training program as a user of tune writes it: a perceptron that learns to read digits, one
-// epoch a step. Knows nothing of the driver, of other trials, or of what is searched for.
+// epoch a step.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
 // Checks a config, key by key.
-// Knows no model, no data and no trial.
 #include "apps/examples/digits/hyperparameters.h"
 
 #include <cmath>

@@ -1,5 +1,4 @@
 // What a config of this example may say.
-// Knows no model, no data and no trial.
 #pragma once
 
 #include <cstdint>

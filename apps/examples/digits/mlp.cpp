@@ -1,5 +1,4 @@
 // Forward and backward passes of the multilayer perceptron.
-// Knows no data set, no optimiser and no tuner.
 #include "apps/examples/digits/mlp.h"
 
 #include <cmath>

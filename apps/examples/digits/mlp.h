@@ -1,5 +1,4 @@
 // A multilayer perceptron for classification: its parameters, its loss and the gradient of it.
-// Knows no data set, no optimiser and no tuner.
 #pragma once
 
 #include <Eigen/Core>

@@ -1,7 +1,7 @@
 // A random generator that gives the same numbers on every platform and whose whole state is one
 // number (SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
-// 2014). Knows nothing of what its numbers are for. The distributions of <random> differ between
-// standard libraries, and a resumed training must see the same shuffles.
+// 2014). The distributions of <random> differ between standard libraries, and a resumed training
+// must see the same shuffles.
 #pragma once
 
 #include <cstdint>

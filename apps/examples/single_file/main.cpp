@@ -1,5 +1,5 @@
 // Fits y = a exp(-b x) to noisy measurements by gradient descent, and searches for the learning
-// rate and the momentum that do it best. Knows nothing of the command line tool.
+// rate and the momentum that do it best.
 #include <cmath>
 #include <fstream>
 #include <iostream>

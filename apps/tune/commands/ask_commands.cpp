@@ -1,5 +1,4 @@
 // `tune suggest` and `tune tell`: ask and tell, for people who run their trials themselves.
-// Knows no policy and no file of an experiment.
 #include <unistd.h>
 
 #include <algorithm>

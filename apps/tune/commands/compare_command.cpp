@@ -1,5 +1,4 @@
 // `tune compare`: how trials differ, of one experiment or of several.
-// Knows no journal: look_at has read it.
 #include <algorithm>
 #include <cmath>
 #include <deque>

@@ -1,5 +1,4 @@
 // `tune stop`, `pause`, `unpause`, `checkpoint`, `set`, `add`: a word to a running driver.
-// Knows nothing of what the driver does with it.
 #include <chrono>
 #include <thread>
 

@@ -1,5 +1,5 @@
 // `tune events`: everything that has happened, a JSON object a line, and what happens from now on.
-// Knows no event but the one that says how a driver has left.
+// It prints events as they are, and looks at none but the one that says how a driver has left.
 #include <chrono>
 #include <cstdint>
 #include <filesystem>

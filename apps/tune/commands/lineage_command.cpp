@@ -1,5 +1,4 @@
 // `tune lineage`: who went on as a copy of whom, and with which configs the best model was trained.
-// Knows no journal: look_at has read it.
 #include <algorithm>
 #include <map>
 #include <set>

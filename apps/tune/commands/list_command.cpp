@@ -1,5 +1,4 @@
 // `tune ls`: the trials of one experiment or several as a table, CSV or JSON, filtered and sorted.
-// Knows no journal: look_at has read it.
 #include <algorithm>
 #include <deque>
 #include <set>

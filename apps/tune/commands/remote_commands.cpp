@@ -1,4 +1,4 @@
-// `tune pull`, `tune push`, `tune fetch` and `tune remote verify`. Knows no object on a store.
+// `tune pull`, `tune push`, `tune fetch` and `tune remote verify`.
 #include <cerrno>
 #include <cstdlib>
 

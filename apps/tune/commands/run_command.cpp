@@ -1,5 +1,4 @@
 // `tune run` and `tune resume`: from a spec to a driver, and what to say when it is done.
-// Knows no trial's process and no file of an experiment.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // `tune show` and `tune logs`: one trial.
-// Knows no journal: look_at has read it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

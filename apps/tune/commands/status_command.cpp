@@ -1,5 +1,4 @@
 // `tune status`: one experiment at one glance.
-// Knows no journal: look_at_status has read it.
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/status_follow.h"
