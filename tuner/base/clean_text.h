@@ -1,5 +1,4 @@
 // Text of trials and users, as a terminal may get it.
-// Knows no terminal.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
 // Lines of comma-separated values (RFC 4180), one line a row.
-// Knows no files and no metrics.
 #pragma once
 
 #include <string>

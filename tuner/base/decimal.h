@@ -1,5 +1,5 @@
 // Decimal numbers as people and programs write them, read as the nearest double, and written for
-// tables. Knows no JSON.
+// tables.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The line of a program's stderr that says why it failed. Knows no file.
+// The line of a program's stderr that says why it failed.
 #pragma once
 
 #include <cstddef>

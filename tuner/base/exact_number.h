@@ -1,5 +1,4 @@
 // Numbers as Python has them: whole ones, which are exact, beside doubles.
-// Knows no text.
 #pragma once
 
 #include <cstdint>

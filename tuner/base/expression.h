@@ -1,6 +1,5 @@
 // An arithmetic or logical expression over named numbers ("val_accuracy > 0.9 && lr < 0.1"),
-// parsed once and evaluated often. Knows neither configs nor trials: names are looked up by
-// whoever evaluates.
+// parsed once and evaluated often. Whoever evaluates it looks the names up.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,4 @@
 // The text of an expression as a tree: who is calculated with whom, and in which order.
-// Knows no values.
 #pragma once
 
 #include <cstddef>

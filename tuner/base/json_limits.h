@@ -1,5 +1,5 @@
 // What policies, callbacks and plugins make up, as text that can surely be read again, by the
-// driver and by trainables. Knows no meaning of it.
+// driver and by trainables.
 #pragma once
 
 #include <cstddef>

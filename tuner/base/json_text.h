@@ -1,5 +1,4 @@
 // Appends JSON to a string by hand, for lines that are written thousands of times a second.
-// Knows nothing of what the values mean.
 #pragma once
 
 #include <concepts>

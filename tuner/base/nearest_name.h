@@ -1,5 +1,4 @@
 // What somebody probably meant who wrote a name that does not exist.
-// Knows no spec and no policy: names are plain text here.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Integers out of JSON, where people also write 1e3. Knows nothing of what they mean.
+// Integers out of JSON, where people also write 1e3.
 #pragma once
 
 #include <cmath>

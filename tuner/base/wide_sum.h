@@ -1,5 +1,4 @@
 // Sums for averages: what rounding takes away is kept, and a double may be too small for them.
-// Knows no metric and no trial.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // A forest of regression trees over the unit cube, and which part of its variance each dimension
 // alone explains: functional ANOVA (Hutter, Hoos and Leyton-Brown, "An Efficient Approach for
-// Assessing Hyperparameter Importance", ICML 2014). Knows no hyperparameter.
+// Assessing Hyperparameter Importance", ICML 2014).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A trial's checkpoint as a value. Knows no directory: tuner/checkpoints does.
+// A trial's checkpoint as a value. tuner/checkpoints has the directories.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What configs, or results, of an experiment have to fulfil: "batch * hidden <= 65536",
-// "latency_ms <= 20". Knows no searcher and no loop.
+// "latency_ms <= 20".
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // When an experiment will be over, as far as what has happened says so, and why.
-// Knows no clock: it is told what time it is.
+// Pure: the time is an argument.
 #pragma once
 
 #include <cstdint>

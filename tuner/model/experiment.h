@@ -1,5 +1,5 @@
 // The experiment as the fold of its events (event sourcing): `apply` is the only way to change it.
-// Knows no policy, process or file.
+// Pure: reads no clock and no file.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
 // Which failures are worth another try: rules over what is known about a failed attempt. Pure.
-// Knows no trial, and not how often one may be retried.
 #pragma once
 
 #include <memory>

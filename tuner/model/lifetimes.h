@@ -1,5 +1,5 @@
 // How long trials held a place among those that run, from their starts to their ends: a histogram,
-// so that it costs the same for ten trials and for a million. Knows no trial.
+// so that it costs the same for ten trials and for a million.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // Everything that is in a result's metrics, flat and in its order, as text for tables: the numbers,
 // and what is none.
-// Knows no table's format.
 #pragma once
 
 #include <string>

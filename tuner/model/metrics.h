@@ -1,5 +1,4 @@
 // The numbers of one result, flat, beside the trainable's own text of them.
-// Knows no trial, no file and no meaning of a metric.
 #pragma once
 
 #include <cstddef>

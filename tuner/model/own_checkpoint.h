@@ -1,4 +1,4 @@
-// What a checkpoint is to its own trial. Knows no directory.
+// What a checkpoint is to its own trial.
 #pragma once
 
 #include "tuner/model/trial.h"

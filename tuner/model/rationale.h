@@ -1,5 +1,4 @@
 // What a policy has judged a result by, for people who ask later.
-// Knows no policy.
 #pragma once
 
 #include <concepts>

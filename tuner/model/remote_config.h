@@ -1,4 +1,4 @@
-// What the user wants kept on a remote store, as values. Knows no store.
+// What the user wants kept on a remote store, as values.
 #pragma once
 
 #include <cstdint>

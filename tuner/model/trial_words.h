@@ -1,4 +1,4 @@
-// What is said of a trial to whoever looks at it. Knows no output.
+// What is said of a trial to whoever looks at it.
 #pragma once
 
 #include <string>

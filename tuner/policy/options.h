@@ -1,5 +1,4 @@
 // Reads a policy's options out of JSON: typed, with defaults, and with a complaint about the rest.
-// Knows no policy.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What policies share when they load their state. Knows no policy.
+// What policies share when they load their state.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// The built-in stopping rules by name, for a spec's "stop". Knows no spec.
+// The built-in stopping rules by name, for a spec's "stop".
 #pragma once
 
 #include "tuner/policy/catalogue.h"

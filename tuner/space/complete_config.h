@@ -1,4 +1,4 @@
-// What somebody gives of a config, made a whole one. Knows nobody who gives.
+// What somebody gives of a config, made a whole one.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // What one hyperparameter is drawn from: parsed from JSON, drawn, and tested for membership.
-// Knows no param space around it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The param space: how each hyperparameter is drawn, parsed from JSON, and drawing from it.
-// Knows no searcher: how samples and grids are counted is searchers/'s business.
+// How samples and grids are counted is the business of searchers/.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // What a form of another tool is here.
-// Knows nothing of how it was written.
 #pragma once
 
 #include <optional>

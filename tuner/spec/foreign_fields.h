@@ -1,5 +1,4 @@
 // What other tools call our fields and our policies.
-// Knows no spec and no catalogue: names are plain text here.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,4 @@
 // How other tools write what a hyperparameter is drawn from, and what that is here: one table.
-// Knows nothing of where in a spec it stands.
 #pragma once
 
 #include <optional>

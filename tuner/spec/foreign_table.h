@@ -1,5 +1,4 @@
 // The forms of other tools, a row each, and the roles of their arguments.
-// Knows nothing of what a form is here.
 #pragma once
 
 #include <map>

@@ -1,5 +1,4 @@
 // What of a command is the Python interpreter's, and what the program's.
-// Knows no process.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// What of a spec may differ when its experiment goes on, or may change while it runs. Knows no file
-// and no trial.
+// What of a spec may differ when its experiment goes on, or may change while it runs.
 #pragma once
 
 #include <span>

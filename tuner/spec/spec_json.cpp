@@ -1,4 +1,4 @@
-// Reads a JSON file that a person wrote, and says where it is wrong. Knows no spec.
+// Reads a JSON file that a person wrote, and says where it is wrong.
 #include <algorithm>
 #include <array>
 #include <cctype>

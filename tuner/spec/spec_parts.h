@@ -1,5 +1,4 @@
-// The parts of parse_spec that have a file of their own. Knows nothing beside the spec; private to
-// this room.
+// The parts of parse_spec that have a file of their own. Private to this room.
 #pragma once
 
 #include <filesystem>

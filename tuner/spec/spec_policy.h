@@ -1,5 +1,5 @@
 // From a typed object of the spec, {"type": ..., options}, to a policy.
-// Knows no policy: the catalogue's factories do.
+// The catalogue's factories make the policies.
 #pragma once
 
 #include <map>

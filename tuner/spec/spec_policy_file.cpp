@@ -1,5 +1,4 @@
 // The file of a recorded schedule, one JSON list a line.
-// Knows no scheduler and no meaning of a row.
 #include <cerrno>
 #include <cstring>
 #include <fstream>

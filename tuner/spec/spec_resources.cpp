@@ -1,5 +1,5 @@
-// What there is and what a trial takes of it, as written in a spec. Knows no machine: what the spec
-// leaves out is detected later, and only then can be compared.
+// What there is and what a trial takes of it, as written in a spec. Looks at no machine: what the
+// spec leaves out is detected later, and only then can be compared.
 #include <cmath>
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// The stopping rules of a spec: bounds on metrics, and rules by name. Knows no rule's arithmetic.
+// The stopping rules of a spec: bounds on metrics, and rules by name.
 #include <algorithm>
 
 #include "tuner/base/nearest_name.h"

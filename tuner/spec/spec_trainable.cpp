@@ -1,4 +1,4 @@
-// The trainable of a spec: program, arguments, environment. Knows no process: nothing is started.
+// The trainable of a spec: program, arguments, environment. Starts nothing.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>

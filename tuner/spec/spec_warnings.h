@@ -1,5 +1,5 @@
 // What a spec says that is right by the rules, but hardly what was meant: by people who come from
-// other tools, or who have turned a bound around. Knows no command line.
+// other tools, or who have turned a bound around.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // A whole search as another tool keeps it in a file, written as a spec.
-// Knows no file: a sweep of W&B or an experiment of Katib is given as JSON.
+// A sweep of W&B or an experiment of Katib is given as JSON.
 #pragma once
 
 #include <string>
