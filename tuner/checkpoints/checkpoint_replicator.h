@@ -1,5 +1,5 @@
 // The seam for a second place of checkpoints: told what is committed and dropped, and asked what it
-// still needs. Implementation: tuner/remote. Knows no store.
+// still needs. Implementation: tuner/remote.
 #pragma once
 
 #include <optional>

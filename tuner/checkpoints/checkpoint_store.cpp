@@ -1,5 +1,5 @@
 // Making a directory of files a checkpoint, and telling whether it still is one.
-// Decides nothing about which to keep, and knows no event.
+// Decides nothing about which to keep.
 #include "tuner/checkpoints/checkpoint_store.h"
 
 #include <stdexcept>

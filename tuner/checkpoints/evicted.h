@@ -1,7 +1,6 @@
 // A checkpoint that is no longer on this disk but on a remote: beside the place of its directory
 // lies a file that says where, and holds its manifest. While the directory is there, that file does
 // not count. docs/file_formats.md is the reference.
-// Knows no store.
 #pragma once
 
 #include <filesystem>

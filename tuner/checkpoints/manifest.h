@@ -1,6 +1,5 @@
 // What a checkpoint's manifest.json says, whoever has written it. docs/file_formats.md is the
 // reference.
-// Knows no file.
 #pragma once
 
 #include <cstddef>

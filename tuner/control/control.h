@@ -1,6 +1,5 @@
 // What can be asked of a running driver, and how that looks on its control socket: one line of JSON
 // there, one line of JSON back (docs/file_formats.md).
-// Knows no socket and no loop.
 #pragma once
 
 #include <cstdint>

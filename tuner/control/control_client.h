@@ -1,5 +1,5 @@
 // The other end of a driver's control socket.
-// Knows no lock: whether a driver runs at all is for the caller to find out.
+// Whether a driver runs at all is for the caller to find out.
 #pragma once
 
 #include <filesystem>

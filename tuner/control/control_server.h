@@ -1,6 +1,5 @@
 // The control socket of a driver, on the loop's io_context. Whoever connects may be slow, silent,
 // or mad: he costs a descriptor for a while and nothing else.
-// Knows no trial and no answer.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -1,5 +1,4 @@
 // XXH3-64, compiled in from its header (XXH_INLINE_ALL is set by the build).
-// Knows no file.
 #include "tuner/disk/checksum.h"
 
 #include <xxhash.h>

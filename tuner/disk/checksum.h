@@ -1,5 +1,4 @@
 // XXH3-64 as 16 hexadecimal digits, of a text or of pieces. Finds damage, not malice.
-// Knows no file.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
 // A descriptor that closes itself.
-// Knows nothing of what is behind it.
 #pragma once
 
 #include <unistd.h>

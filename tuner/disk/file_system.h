@@ -1,6 +1,5 @@
 // The one door to the disk. The real one is PosixFileSystem; tests have one in memory that forgets
 // what was not synced, fills up and tears writes.
-// Knows nothing of journals and checkpoints.
 #pragma once
 
 #include <compare>

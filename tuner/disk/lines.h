@@ -1,5 +1,4 @@
 // Reading files that anybody may have written: of any size, with lines of any length.
-// Knows no line's inside.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Whether a process lives that may be of this kernel or not, of this process namespace or not.
-// The one place that answers it. Knows no lock and no experiment.
+// The one place that answers it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // The lock file: made by one, refused to all others, taken over from a dead owner by exactly one.
-// Knows nothing of what it protects.
 #include "tuner/disk/lock.h"
 
 #include <array>

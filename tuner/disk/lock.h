@@ -1,5 +1,5 @@
 // One driver per experiment: a file that says whose it is, a hold on the directory in the kernel,
-// and a lease that the owner renews. Taken over from the dead. Knows nothing of what it protects.
+// and a lease that the owner renews. Taken over from the dead.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Keeps a log that a process is writing from growing for ever. Knows no trial.
+// Keeps a log that a process is writing from growing for ever.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The end of a trial's log, for messages and rules. Knows no trial.
+// The end of a trial's log, for messages and rules.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // An open file, as the writer of trial files needs one.
-// Knows no rows and no trials.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // The real disk: every call is checked, every short write and interruption handled.
-// Knows nothing of journals and checkpoints.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>

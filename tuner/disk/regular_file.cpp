@@ -1,5 +1,4 @@
 // Asks what was opened, not what was there before: nothing can come in between.
-// Knows no trial.
 #include "tuner/disk/regular_file.h"
 
 #include <fcntl.h>

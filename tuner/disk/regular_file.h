@@ -1,5 +1,4 @@
 // Files of the driver's in places where a trial can put anything in their stead.
-// Knows no trial.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // What a policy's program says, judged where it enters: bytes become answers, or a sentence about
-// what is wrong with them. Knows no process, no socket and no policy.
+// what is wrong with them.
 #pragma once
 
 #include <cstdint>

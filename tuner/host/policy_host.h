@@ -1,6 +1,6 @@
 // A policy that is a program: a process that is told what happens and asked what follows, a line of
 // JSON each. Started when it is first needed, and again when it dies: then it is told once more.
-// Knows no policy. docs/policies.md has the messages.
+// docs/policies.md has the messages.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Where the programs of an experiment's policies run. Knows no program.
+// Where the programs of an experiment's policies run.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Starts Python programs by forking a process that has their modules loaded already.
-// Knows no protocol and no loop. fork_server.py is that process.
+// fork_server.py is that process.
 #pragma once
 
 #include <optional>

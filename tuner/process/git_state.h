@@ -1,5 +1,4 @@
 // Which commit a directory is at, as git says.
-// Knows no experiment.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
 // What process groups are at, as /proc and the logs that they write show it.
-// Knows no trial.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // A program that the driver runs for itself, beside trials: a policy's, rclone.
-// Knows not what it is for, and nothing of trials.
 #pragma once
 
 #include <cstdint>

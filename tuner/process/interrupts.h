@@ -1,6 +1,6 @@
 // What the signals to the driver mean: which of them is the first interrupt, which one is meant as
 // a second, which ones are echoes of the same wish.
-// Knows no signal handler and no loop; feeds on numbers.
+// It is given the numbers of signals.
 #pragma once
 
 #include <csignal>

@@ -1,5 +1,4 @@
 // One queue, one thread.
-// Knows no protocol and nothing of a process after its start.
 #include "tuner/process/launcher.h"
 
 #include <signal.h>

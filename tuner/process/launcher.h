@@ -1,5 +1,4 @@
 // A thread that starts processes, so that the loop never waits for a launch.
-// Knows no protocol and nothing of a process after its start.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,4 @@
 // What processes have in memory, and what the machine, or the container, has left.
-// Knows no trial.
 #pragma once
 
 #include <cstdint>

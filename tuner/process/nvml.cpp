@@ -1,5 +1,4 @@
 // NVML through dlopen, so that nothing of NVIDIA's is needed to build or to run.
-// Knows no other way of finding out.
 #include "tuner/process/nvml.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,4 @@
 // Asks NVIDIA's management library which devices there are, if the library is there.
-// Knows no other way of finding out.
 #pragma once
 
 #include <cstdint>

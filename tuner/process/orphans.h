@@ -1,5 +1,4 @@
 // What a dead driver has left running, found by a mark in its environment, and ended.
-// Knows no trial and no journal.
 #pragma once
 
 #include <cstdint>

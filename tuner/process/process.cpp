@@ -1,5 +1,4 @@
 // Signals by number while the child holds it, waits by pidfd and by group.
-// Knows not how a process was started, what it says, or any loop.
 #include "tuner/process/process.h"
 
 #include <poll.h>

@@ -1,5 +1,4 @@
 // A started process that leads a process group of its own: signals, exit, reaping.
-// Knows not how it was started, what it says, or any loop.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,4 @@
 // What /proc says of a process that need not be ours.
-// Knows no trial.
 #pragma once
 
 #include <sys/types.h>

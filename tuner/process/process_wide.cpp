@@ -1,5 +1,4 @@
 // One count and one copy of what was before, for the whole process: so are the things themselves.
-// Knows no launch and no loop.
 #include "tuner/process/process_wide.h"
 
 #include <signal.h>

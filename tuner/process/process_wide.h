@@ -1,5 +1,4 @@
 // What executors need of the process that they are in, for as long as there is one.
-// Knows no launch and no loop.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,5 +1,4 @@
 // Looks programs up and puts environments together, in Boost.Process's terms.
-// Knows no process.
 #include "tuner/process/program.h"
 
 #include <boost/process/v2/environment.hpp>

@@ -1,5 +1,4 @@
 // What execve is given: the program's file, its arguments, its environment.
-// Knows no process.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
 // A thread that leaves every signal to the others, as a background writer must.
-// Knows nothing of what it runs.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD), because Boost.Process 1.81's launchers fork, leak
-// descriptors and leave zombies. Knows no loop and no protocol.
+// descriptors and leave zombies.
 #include "tuner/process/spawn.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // Starts one process with a clean slate: nothing of the driver's reaches it but what it is given.
-// Knows no loop and no protocol.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,5 +1,4 @@
 // std::chrono's clocks as a Clock.
-// Knows nothing else.
 #include "tuner/process/system_clock.h"
 
 #include <chrono>

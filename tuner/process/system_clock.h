@@ -1,5 +1,4 @@
 // The machine's clocks.
-// Knows nothing else.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // Has the driver leave when it is told to for the second time, whatever hangs: a disk that does not
 // answer, a program that cannot be started, a policy that never returns, a reader of its output.
 // What is durable is durable by then, and the next resume sweeps up the rest.
-// Knows no experiment and no loop.
 #pragma once
 
 #include <sys/types.h>

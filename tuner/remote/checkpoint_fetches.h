@@ -1,6 +1,6 @@
 // Checkpoints on their way back from the remote, one at a time, to a directory aside: evicted ones,
 // and those that this disk has lost. That what came is the checkpoint is for CheckpointStorage to
-// say. Knows no journal.
+// say.
 #pragma once
 
 #include <cstdint>

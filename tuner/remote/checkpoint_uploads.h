@@ -1,6 +1,6 @@
 // Checkpoints on their way to the remote, one at a time: to a directory of its own, which nobody
 // has used, and then the marker that says it is whole. Removal goes the other way round. Decides
-// nothing about which; knows no journal.
+// nothing about which.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
 // One request to a server on this machine's loopback.
-// Knows no method of the server's, and nothing of threads.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // The objects that say what else on the remote counts: written last, each under a name of its own,
 // a line with its own checksum. docs/file_formats.md is the reference.
-// Knows no store.
 #pragma once
 
 #include <compare>

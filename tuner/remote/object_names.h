@@ -1,6 +1,5 @@
 // Which names files of an experiment have on a remote, and here: of what comes from there, nothing
 // has another one. Those of markers are in markers.h, those of checkpoints in store/paths.h.
-// Knows no store.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Whether the copy of an experiment would lie in the experiment itself.
-// Knows no remote but a directory of this machine.
+// Only a remote that is a directory of this machine can overlap.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // The directory of one experiment on a remote store: named objects that are put, got, listed and
-// removed. Knows no journal and no checkpoint.
+// removed.
 #pragma once
 
 #include <cstdint>

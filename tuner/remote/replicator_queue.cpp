@@ -1,5 +1,4 @@
 // What is to go up, to come back and to be removed: told by the loop, taken by the thread.
-// Knows no store.
 #include <limits>
 #include <utility>
 

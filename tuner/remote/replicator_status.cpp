@@ -1,5 +1,4 @@
 // What the replicator says: to the user, and in a file for `tune status`.
-// Knows no store.
 #include <algorithm>
 
 #include "trainable/values.h"

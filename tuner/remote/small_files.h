@@ -1,7 +1,6 @@
 // The files beside the state: what callbacks and programs write of each trial. Mirrored as they
 // are, under the same names, again when they have changed; nothing of a resume depends on them but
-// that rows of results which a snapshot leaves out are up before it. Knows no trial but by its
-// directory's name.
+// that rows of results which a snapshot leaves out are up before it.
 #pragma once
 
 #include <filesystem>

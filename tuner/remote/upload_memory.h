@@ -1,6 +1,5 @@
 // What of an experiment is on its remote, remembered here, so that the next driver goes on and
 // nothing has to be listed. Lost or damaged, it costs uploads and nothing else.
-// Knows no store.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The checkpoints that a program writes by itself, as files: which there are, and whether they have
-// been written to since. Knows no process and no trial.
+// been written to since.
 #pragma once
 
 #include <cstdint>

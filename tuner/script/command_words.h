@@ -1,5 +1,4 @@
 // The words in a plain program's command that stand for its config: "${args}", "${config.lr}".
-// Knows no spec and no process.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // Which files of a directory that never rests are of its last save, by when the writing of each
-// began. Knows no file and no process.
+// began.
 #pragma once
 
 #include <cstddef>

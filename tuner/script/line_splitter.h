@@ -1,6 +1,5 @@
 // Lines out of what a program prints, piece by piece: ended by a newline or, as progress bars do
 // it, by a carriage return; without the escape sequences that a terminal would obey.
-// Knows no file.
 #pragma once
 
 #include <functional>

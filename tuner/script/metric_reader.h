@@ -1,5 +1,4 @@
 // Metrics out of the lines that a program prints for people.
-// Knows no file and no process.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
-// Which of the names that a program prints is probably the metric that is awaited. Knows no file
-// and no process.
+// Which of the names that a program prints is probably the metric that is awaited.
 #pragma once
 
 #include <span>

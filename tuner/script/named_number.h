@@ -1,4 +1,4 @@
-// Numbers behind their names in lines that a program prints for people. Knows no result.
+// Numbers behind their names in lines that a program prints for people.
 #pragma once
 
 #include <cctype>

@@ -1,5 +1,5 @@
 // The numbers with which a program counts its results itself, "step 60: ...": by them it is known
-// when it prints once more what it was restored to, with other values. Knows no file.
+// when it prints once more what it was restored to, with other values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // What the spec says of a program that knows nothing of the driver. docs/plain.md is the guide.
-// Knows no process.
 #pragma once
 
 #include <cstdint>

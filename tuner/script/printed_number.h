@@ -1,4 +1,4 @@
-// Numbers as programs print them, and where they end. Knows no names and no lines.
+// Numbers as programs print them, and where they end.
 #pragma once
 
 #include <optional>

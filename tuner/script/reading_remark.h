@@ -1,4 +1,4 @@
-// What the user of a program should know of how its lines are read. Knows no program.
+// What the user of a program should know of how its lines are read.
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 // Lines with the metric that are no new result: what a program says a second time on its other
-// stream, what it sums up at its end, and what it finds of the model that it was restored to. Knows
-// no file and no process.
+// stream, what it sums up at its end, and what it finds of the model that it was restored to.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Which result what a program saves has: a fold over what it prints and what it saves, in the order
 // in which that becomes known. The results that it prints wait here until they are taken.
-// Knows no file, no process and no clock: times come with the events.
+// Pure: reads no clock and no file, as times come with the events.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Whether a program saves what an epoch came to before it prints its result, or after. Of two
 // programs that write the same files and lines, one has the model of the result before a save in
-// it, the other that of the result behind it. Knows no file and no process.
+// it, the other that of the result behind it.
 #pragma once
 
 #include <cstdint>

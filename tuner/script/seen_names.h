@@ -1,5 +1,5 @@
 // What to tell whoever awaits a metric that a program does not print: the names and the last number
-// that it does. Knows no file.
+// that it does.
 #pragma once
 
 #include <cstddef>

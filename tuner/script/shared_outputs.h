@@ -1,5 +1,5 @@
 // Files that several trials of a program overwrite, since they run in one directory and write to
-// one name. Knows no process; `look_at_outputs` alone sees the disk.
+// one name. Only `look_at_outputs` reads the disk.
 #pragma once
 
 #include <cstdint>

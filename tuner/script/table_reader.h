@@ -1,5 +1,4 @@
 // Rows of numbers below a row of names: CSV on standard output, tables of fastai and rich.
-// Knows no file and no process.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
 // Non-blocking calls on the process's socket and pidfd, made when Asio says that they are ready.
-// Knows no trial.
 #include "tuner/execution/local/child.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 // One running process on the loop: reads its lines, writes its commands, notices its end. It reads
 // no more than the loop takes up (backpressure): who prints faster waits in its own write.
-// Knows no trial. A last line without its newline is dropped: whoever wrote it died in it.
+// A last line without its newline is dropped: whoever wrote it died in it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -1,5 +1,4 @@
 // Affinity and cgroups for cpus; for gpus the order that the header gives.
-// Knows no trial and hands nothing out.
 #include "tuner/execution/local/detect_resources.h"
 
 #include <sched.h>

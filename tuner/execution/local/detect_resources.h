@@ -1,5 +1,4 @@
 // Finds out what this machine has to offer: cpus that we may use, gpus and their names.
-// Knows no trial and hands nothing out.
 #pragma once
 
 #include <filesystem>

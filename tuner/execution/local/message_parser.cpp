@@ -1,5 +1,4 @@
 // simdjson on demand for the envelope, parse_metrics for what is in it.
-// Knows no socket and no trial.
 #include "tuner/execution/local/message_parser.h"
 
 #include <simdjson.h>

@@ -1,5 +1,4 @@
 // One line of a trainable's, as what happened to its launch.
-// Knows no socket and no trial.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // A thread that looks for the checkpoints of programs that save by themselves: which are whole, and
 // what had been printed before their writing began.
-// Changes nothing on the disk, and knows no trial.
+// Changes nothing on the disk.
 #pragma once
 
 #include <sys/types.h>

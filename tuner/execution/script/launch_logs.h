@@ -1,6 +1,6 @@
 // The two logs of a launch, as files that only grow: where others cut one down while its program
 // writes to it, what comes then stands behind all that it had. So who reads them and who watches
-// them, each on a thread of its own, mean the same place. Knows no line.
+// them, each on a thread of its own, mean the same place.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // When the logs of a launch had grown to a size: noted by who watches them, asked by who reads
-// them, each on a thread of its own. Knows no file.
+// them, each on a thread of its own.
 #pragma once
 
 #include <array>

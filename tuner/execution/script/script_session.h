@@ -1,7 +1,6 @@
 // What a program that knows nothing of the driver prints, as the protocol's messages: each step is
 // answered with the next result that it has printed. It trains on meanwhile; a decision takes
 // effect when the result that it goes by is said.
-// Knows no process and no trial.
 #pragma once
 
 #include <cstdint>
