@@ -1,6 +1,6 @@
 // Ask and tell: an experiment whose trials somebody else runs. What is suggested and told goes
 // through the same policies, records and files as a driver's trials, so everything that looks at an
-// experiment looks at this one too. Knows no command line.
+// experiment looks at this one too.
 #pragma once
 
 #include <filesystem>

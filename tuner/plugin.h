@@ -1,5 +1,5 @@
 // What a plugin exports: a shared library that adds searchers, schedulers, stoppers and callbacks.
-// Knows nothing of how it is loaded (`tune run --plugin libmine.so`).
+// It is loaded with `tune run --plugin libmine.so`.
 //
 //   #include "tuner/plugin.h"
 //

@@ -1,5 +1,4 @@
 // Shared libraries that add policies by name. tuner/plugin.h is what they see.
-// Knows no policy.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // The results of an experiment's trials out of its record, as their files result.json would have
-// them: for who left those files out. Knows no driver.
+// them: for who left those files out.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What came out of an experiment: one result a trial, and the best of them.
-// Knows no running driver: it is made from the experiment's state and directory alone.
+// It is made from the experiment's state and directory alone, and needs no running driver.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,5 @@
 // Plays a driver with somebody's trainable and says what does not hold: whether a run that was
 // saved, killed, restored, reset or left alone comes to what one comes to that never was.
-// Knows no command line.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
 // What two runs of a trainable, or two of its checkpoints, have in common and where they differ.
-// Knows no process.
 #pragma once
 
 #include <filesystem>

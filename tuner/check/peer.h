@@ -1,6 +1,5 @@
 // One process of a trainable, spoken to one command at a time: what it answers is waited for, with
 // a limit. The driver's own executor serves many at once and knows no limits; this serves a check.
-// Knows no trial and no judgement.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,5 @@
 // Where a check has a trainable play its trials: a directory for each, processes as a driver
 // launches them, and what they save taken out of their hands as a driver does.
-// Knows no judgement.
 #pragma once
 
 #include <filesystem>

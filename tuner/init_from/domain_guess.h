@@ -1,6 +1,5 @@
 // From what a program says of an option to how a search may draw it: a proposal for somebody who
 // looks at it, by the name that such things have and the default.
-// Knows no spec and no process.
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 // Options out of what a program prints when it is asked for help: as argparse, click, typer, absl,
 // Go's flag and programs in C print them.
-// Knows no process.
 #pragma once
 
 #include <optional>

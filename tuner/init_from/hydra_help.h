@@ -1,5 +1,5 @@
 // Options out of what a program of Hydra's prints when it is asked for help: its groups and its
-// config, which is YAML. Knows no process.
+// config, which is YAML.
 #pragma once
 
 #include <optional>

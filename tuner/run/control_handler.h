@@ -1,5 +1,5 @@
 // What somebody asks of the running driver by hand: tune stop, pause, unpause, checkpoint, set,
-// add. What is answered has been recorded or will happen without further doubt. Knows no socket.
+// add. What is answered has been recorded or will happen without further doubt.
 #pragma once
 
 #include <optional>

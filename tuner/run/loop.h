@@ -1,6 +1,5 @@
 // The event loop: ask, commit, act. It keeps the order of a turn, starts what comes next, and
-// brings the run to its end; what follows within an attempt is Attempts' business. Knows no
-// concrete policy, callback or executor.
+// brings the run to its end; what follows within an attempt is Attempts' business.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// How a run of the loop ended. Knows no loop, so that who only asks need not see one.
+// How a run of the loop ended. Apart from loop.h, so that whoever only asks for it need not include
+// the loop.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // What a resume is asked to do beyond going on with what is unfinished, and which trials follow
-// from that. Knows no process and no file.
+// from that.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,5 @@
 // Joins the parts around a loop in the order in which they depend on each other: for real processes
 // and for virtual time alike. The one place that knows that order.
-// Knows no concrete policy, callback or executor.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,4 @@
 // Learning curves as the trials of a simulation, and what such a simulation had found by when.
-// Knows no command line.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // Learning curves that were measured once: what each config reported, iteration by iteration, and
 // how long that took. The format is described in docs/file_formats.md.
-// Knows no experiment and no simulation.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // An executor without processes, in virtual time: programs are functions, and what happens comes
 // off a queue of events. Ties are first in, first out, so equal runs are equal event by event.
-// Knows no trial's meaning and no disk: what trainables save goes through SimulatedStorage.
+// What trainables save goes through SimulatedStorage, not to a disk.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // A training program that costs no computation: what it reports and how long that takes, as a
-// function. Knows no executor and no queue of events.
+// function.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What is said about the best trial: how it ended, and how far its checkpoint is from its best
-// result. Knows no output.
+// result.
 #pragma once
 
 #include <cstdint>

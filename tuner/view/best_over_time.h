@@ -1,5 +1,5 @@
 // How the best value of an experiment came about: each moment at which there was a better one, out
-// of its events. Knows no output.
+// of its events.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How far two tensors are apart. Knows no checkpoint and no output.
+// How far two tensors are apart.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tensors as the commands show them. Knows no experiment.
+// Tensors as the commands show them.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Curves of several trials at the iterations that all of them have. Knows no trial and no output.
+// Curves of several trials at the iterations that all of them have.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // An experiment once more from its first event on, for what is asked about how it came about.
-// Knows no output.
 #pragma once
 
 #include <cstdint>

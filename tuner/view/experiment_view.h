@@ -1,5 +1,5 @@
 // An experiment as it is on disk right now, for the commands that only look.
-// Knows no output; locks and changes nothing, also while a driver runs.
+// Locks and changes nothing, also while a driver runs.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
 // The trials that run now: where, since when, and when they were last heard of.
-// Knows no journal: look_at has read it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What `tune status` says for people. Knows no terminal.
+// What `tune status` says for people.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
 // All that `tune status` says of an experiment, read at one moment.
-// Knows no output.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
 // What can be asked of a trial by a name: its own fields, its metrics, the values of its config.
-// Knows no output and no directory but by what was read of it.
 #pragma once
 
 #include <map>

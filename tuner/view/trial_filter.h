@@ -1,5 +1,5 @@
 // The condition of `tune ls --filter`: arithmetic over what is known of a trial, and comparisons
-// with texts. Knows no output.
+// with texts.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // Trials that try one config several times, over seeds or folds, taken together: how many there
-// are, and the mean and the spread of what came out. Knows no output.
+// are, and the mean and the spread of what came out.
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
 // Takes each save from a temporary directory to a committed checkpoint: checksums and sync on a
 // thread, then the record, then retention, and deletion once its record is on disk. Checkpoints
 // that a restore still reads are pinned. Commits of one trial are recorded in the order of its
-// saves. It starts no process and knows no path: the loop says who writes, CheckpointStorage where.
+// saves. The loop says who writes a save, CheckpointStorage where.
 #pragma once
 
 #include <cstdint>

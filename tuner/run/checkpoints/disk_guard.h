@@ -1,5 +1,5 @@
 // No new trials on a disk that is almost full: what there is left belongs to the journal and to
-// those that run. Knows no trial.
+// those that run.
 #pragma once
 
 #include <cstdint>

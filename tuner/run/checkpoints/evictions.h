@@ -1,6 +1,5 @@
 // Of each trial the newest checkpoints stay on this disk; older ones leave it once a remote has
 // them, and come back when a trial is to start from them. Whoever waits for one waits alone.
-// Knows no store and no rule of retention.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,4 @@
 // What turns have decided on and do to the world once all that was committed in them is written.
-// Knows no event and no deed.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The one way to change an experiment while it runs: commit an event. Memory follows at once; all
 // events of a turn reach the journal in one write, and all writes of a sync window the disk in one
 // fsync (group commit). A write that might have to wait for the disk is a thread's; until it is
-// done, nothing may be acted on. Knows no process and no decision's reason.
+// done, nothing may be acted on.
 #pragma once
 
 #include <deque>

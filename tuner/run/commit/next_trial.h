@@ -1,6 +1,6 @@
 // Which trial runs next: retries whose pause is over, what the scheduler wants, what the searcher
 // suggests; or, in a session of named trials, one of those.
-// Knows no process: whether there is room for one more is its caller's question.
+// Whether there is room for one more trial is its caller's question.
 #pragma once
 
 #include <functional>

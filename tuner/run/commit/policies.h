@@ -1,6 +1,6 @@
 // Searcher, scheduler and stopper of one experiment, and the one way in which they learn anything.
 // The loop and recovery call the same functions in the same order: that is what makes the policies
-// a fold of the journal. Knows no process, file or clock.
+// a fold of the journal. Pure: reads no clock and no file.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,4 @@
 // Folds what an experiment's directory holds back into memory.
-// Knows no file.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,5 @@
 // Takes a snapshot of the whole state from time to time, so that a resume reads little and the
 // journal does not grow for ever. The loop hands over what has changed; the rest is done beside it.
-// Knows no file's name.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // The searcher of an experiment as the driver sees it. Turns trials into what searchers learn from,
 // and has a searcher that may take long do all its work beside the loop: it is asked, by a record,
 // and its answer is taken when it has come. So a replay asks at the same point of the record, and
-// hears the same. Knows no loop.
+// hears the same.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,4 @@
 // Which trials have changed since the last snapshot took them in.
-// Knows no trial's inside.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,4 @@
 // For each lane a queue of work and threads that do it; for all, one queue of what follows.
-// Knows nothing of files or searchers.
 #include "tuner/run/commit/workers.h"
 
 #include <cerrno>

@@ -1,7 +1,6 @@
 // A thread pool in lanes, for work that the loop must not wait for: what blocks on the disk, and
 // searchers that think. Completions run on the loop's thread again. Each lane has threads of its
 // own, so that what takes minutes never stands before what takes none.
-// Knows nothing of files or searchers.
 #pragma once
 
 #include <semaphore.h>

@@ -1,7 +1,6 @@
 // The attempts that are under way, from a chosen trial to the record of its end: what their
 // worker groups come to, results, saves, exploits, endings. For each result stopper, scheduler,
 // searcher and callbacks are asked, the record is committed, then follows what was decided.
-// Knows not which trial comes next, nor when the run ends.
 #pragma once
 
 #include <algorithm>

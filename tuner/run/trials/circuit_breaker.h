@@ -1,7 +1,7 @@
 // A circuit breaker for launches: while nothing that is launched comes to anything, it is open and
 // holds launches up, tries one now and then (half open), and gives up after a while. So a fault of
 // the machine costs no trial.
-// Knows no process and reads no clock.
+// Pure: reads no clock, times are arguments.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Whether configs have an effect: trials that have different ones and come to the same, to the last
-// digit, hint at a program that does not read its config. Knows no process.
+// digit, hint at a program that does not read its config.
 #pragma once
 
 #include <cstdint>

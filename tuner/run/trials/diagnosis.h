@@ -1,6 +1,6 @@
 // What the end of a process by itself means for its attempt, and whether a failure is worth another
 // try.
-// Knows no loop; reads a log on request.
+// Reads a log on request.
 #pragma once
 
 #include <optional>

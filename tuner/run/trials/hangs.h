@@ -1,5 +1,5 @@
 // How long steps take, and what is known of one that takes far longer.
-// Knows no process: whoever looks at those is given to the loop.
+// The loop is given the function that looks at processes.
 #pragma once
 
 #include <array>

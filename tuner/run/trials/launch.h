@@ -1,5 +1,4 @@
 // What a trial's process is started with, and what it is told first.
-// Knows no process.
 #pragma once
 
 #include <filesystem>

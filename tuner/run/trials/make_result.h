@@ -1,6 +1,5 @@
 // From what a trainable reports to a result: the driver's own fields around the metrics, and what
 // asks for a checkpoint of it.
-// Knows no process and no record.
 #pragma once
 
 #include <string>

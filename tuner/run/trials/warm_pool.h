@@ -1,6 +1,6 @@
 // The pool of warm processes: those of paused trials, which wait with all that they have in memory.
 // It says how many may, and which is evicted first.
-// Knows no process and measures nothing: it is told.
+// Its caller measures memory and tells it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // All worker groups of a run: who speaks in which, whose time is up next, and how what they decide
 // reaches the executor.
-// Knows no policy and no record.
 #pragma once
 
 #include <list>
