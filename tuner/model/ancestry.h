@@ -1,4 +1,4 @@
-// Where a trial's model comes from: through whose hands it went, under which configs.
+// Where a trial's model comes from: which trials trained it before, and under which configs.
 // Reads an experiment, changes nothing.
 #pragma once
 
@@ -19,22 +19,24 @@ struct Stretch {
   bool operator==(const Stretch&) const = default;
 };
 
-/// The one that the trial is in: a cloning that has not started has changed nothing yet.
+/// The trial's current stretch: a cloning that has not started has changed nothing yet.
 Stretch present_stretch(const Trial& trial);
 
 /// JSON text of the config under which it trained.
 std::string config_of(const Experiment& experiment, const Stretch& stretch);
 
-/// That of what the trial has reported: whoever shows both must take this one. `Trial::config` is
-/// already that of a clone while its cloning has not started, or never does since the trial ends.
+/// The config under which the trial has reported its results: a table that shows both must show
+/// this one. `Trial::config` is the clone's config already before the cloning starts, which it
+/// never does if the trial ends first.
 std::string present_config(const Trial& trial);
 
-/// The iteration that it began after: 0, or that of the checkpoint it went on from.
+/// The iteration after which the stretch began: 0, or that of the checkpoint it went on from.
 std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretch);
-/// The last one that it came to, so far.
+/// The last iteration of the stretch so far.
 std::int64_t last_iteration(const Experiment& experiment, const Stretch& stretch);
 
-/// Where the checkpoint was saved that it went on from; nothing if it began from scratch.
+/// The stretch that saved the checkpoint from which this one went on; nothing: it began from
+/// scratch.
 std::optional<Stretch> origin_of(const Experiment& experiment, const Stretch& stretch);
 
 /// Iterations after `from` up to `to`, trained under one config.
@@ -44,8 +46,8 @@ struct ScheduleStep {
   std::int64_t to = 0;
 };
 
-/// How the trial's present model was trained, oldest first, over all whose copy it is. Stretches
-/// of which it took over nothing are left out; the last one is its present one.
+/// How the trial's present model was trained, oldest first, in the trial and in its donors.
+/// Stretches without an iteration in that model are left out; the last step is the present stretch.
 std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id);
 
 /// The clonings that have taken effect, of all trials, in the order in which they did: each is

@@ -22,7 +22,7 @@ enum class Trigger {
   at_start,  ///< checkpoint_at_start
 };
 
-/// The triggers that met in one save.
+/// The triggers that asked for one save.
 class Triggers {
  public:
   void add(Trigger trigger) { bits_ |= 1u << static_cast<unsigned>(trigger); }
@@ -42,7 +42,7 @@ struct Checkpoint {
   int index = 0;  ///< counts the trial's saves from 1, for good; names the directory
   std::int64_t iteration = 0;
   double time_total_s = 0;
-  /// What the counters of a restored trial start from; nothing if never reported.
+  /// Values from which a restored trial's counters go on; nothing if never reported.
   std::optional<double> timesteps_total;
   std::optional<double> episodes_total;
   /// Value of `checkpoint_score_attribute` at that iteration; NaN if it was missing or NaN.
@@ -52,9 +52,9 @@ struct Checkpoint {
 
   // Statistics of the save.
   std::uint64_t bytes = 0;
-  double save_s = 0;                     ///< from the wish to the trainable's "saved"
+  double save_s = 0;                     ///< from the request to the trainable's "saved"
   double commit_s = 0;                   ///< hashing, syncing and renaming, beside training
-  std::optional<int> slowest_rank = {};  ///< that answered the save last, of several
+  std::optional<int> slowest_rank = {};  ///< of several ranks, the last to answer the save
 };
 
 }  // namespace tune

@@ -17,18 +17,17 @@ namespace tune {
 
 class CheckpointBudget {
  public:
-  /// What `trials` have counts as older than all that is taken in later.
+  /// The checkpoints of `trials` count as older than all that `update` adds later.
   CheckpointBudget(const CheckpointConfig& config, const Trials& trials);
 
-  /// Takes in what the trial has now.
+  /// Replaces what is known of the trial's checkpoints by what the trial has now.
   void update(const Trial& trial);
 
-  /// Of all trials.
+  /// The checkpoints of all trials together.
   std::uint64_t bytes() const { return bytes_; }
 
-  /// The oldest that is neither its trial's latest nor its trial's best (so never the best of all),
-  /// nor pinned; before all others, what a clone had saved before it became one. Nothing if there
-  /// is none.
+  /// The oldest checkpoint that is not pinned and is neither the latest nor the best of its trial.
+  /// Checkpoints from before their trial became a clone go first. Nothing if there is none.
   std::optional<std::pair<TrialId, int>> expendable(
       const std::function<bool(TrialId, int)>& is_pinned) const;
 
@@ -41,7 +40,7 @@ class CheckpointBudget {
 
   CheckpointConfig config_;
   std::map<TrialId, std::vector<Known>> known_;  ///< oldest first; trials without any are left out
-  /// By whether it is of what its trial is now, and age.
+  /// By whether the checkpoint is from after the last cloning of its trial, then by age.
   std::map<std::pair<bool, std::uint64_t>, std::pair<TrialId, int>> expendable_;
   std::uint64_t bytes_ = 0;
   std::uint64_t last_age_ = 0;

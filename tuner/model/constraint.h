@@ -31,8 +31,8 @@ class Constraint {
   bool needs_config() const { return excess_.variables().size() > metrics_.size(); }
 
   using Lookup = std::function<std::optional<double>(const std::string& metric)>;
-  /// By how much it is missed: fulfilled at 0 and below. What lacks one of the hyperparameters is
-  /// not constrained, and has 0; NaN without one of the metrics.
+  /// By how much the constraint is violated: fulfilled at 0 and below. A config without one of the
+  /// hyperparameters is not constrained: 0. NaN if one of the metrics is missing.
   double value(const Json& config, const Lookup& metric) const;
 
  private:
@@ -45,10 +45,10 @@ class Constraint {
 
 bool any_about_configs(const std::vector<Constraint>& constraints);
 
-/// One that is about configs alone, and that this one does not fulfil; null if there is none.
+/// The first constraint about configs alone that `config` violates; null if there is none.
 const Constraint* find_broken(const std::vector<Constraint>& constraints, const Json& config);
 
-/// That no config fulfils those about configs alone, as a sentence; `place`: "in the grid".
+/// The sentence that no config fulfils the constraints about configs alone; `place`: "in the grid".
 std::string too_narrow(const std::vector<Constraint>& constraints, const std::string& place);
 
 /// Values of those that need metrics, in their order: at the trial's last result, or at `result`,
@@ -63,7 +63,7 @@ std::optional<std::string> lacking_metric(const std::vector<Constraint>& constra
 std::optional<std::string> lacking_metric(const std::vector<Constraint>& constraints,
                                           const Result& result);
 
-/// The sum of what is above 0. NaN counts as infinite.
+/// The sum of the values above 0. NaN counts as infinite.
 double violation(const std::vector<double>& values);
 
 }  // namespace tune

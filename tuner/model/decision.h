@@ -29,14 +29,15 @@ struct Exploit {
 struct Decision {
   Action action = Action::proceed;
   bool checkpoint = false;  ///< save at this iteration, whatever else is due
-  bool by_rule = false;     ///< it is a stop rule that ends the trial; not the scheduler's to say
-  bool at_max = false;      ///< of a stop: no trial trains longer, so that this one has not lost
+  bool by_rule = false;     ///< a stop rule ends the trial, whatever the scheduler says
+  bool at_max = false;      ///< of a stop: it reached the limit for all trials, it was not pruned
   std::optional<Exploit> exploit;  ///< set if and only if `action` says so
-  /// From its next attempt on the trial takes these. Only with a pause, which it needs for that.
+  /// The trial takes these from its next attempt on. Only with a pause: resources change at a
+  /// launch.
   std::optional<Resources> resources;
-  /// What the policy went by, also if the trial goes on: empty if it did not judge.
+  /// Why the policy decided so, also if the trial goes on; empty if the policy did not judge.
   Rationale why;
-  /// Without `why`: who gives the same answer for another reason gives the same answer.
+  /// Without `why`: the reason is for people, and does not make another answer of it.
   bool operator==(const Decision& other) const {
     return action == other.action && checkpoint == other.checkpoint && by_rule == other.by_rule &&
            at_max == other.at_max && exploit == other.exploit && resources == other.resources;

@@ -1,5 +1,5 @@
-// Estimates how long trials live from the histogram of ended ones (survival function), and deals
-// the trials to come out to free places.
+// Estimates how long trials live from the ended and the running ones (Kaplan and Meier's survival
+// function), and deals the trials to come out to the places that come free.
 #include "tuner/model/end_estimate.h"
 
 #include <algorithm>

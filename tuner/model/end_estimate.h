@@ -1,4 +1,4 @@
-// When an experiment will be over, as far as what has happened says so, and why.
+// Estimates when an experiment will be over, and says what the estimate rests on.
 // Pure: the time is an argument.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace tune {
 
-/// What of the spec decides when all is over.
+/// The parts of a spec that decide when the experiment is over.
 struct EndConditions {
   std::optional<std::uint64_t> total_trials;  ///< nothing: endless, or not known
   std::optional<Seconds> time_budget_s;       ///< of running time
@@ -20,14 +20,14 @@ struct EndConditions {
   std::vector<TrialId> hanging = {};
 };
 
-/// Of a spec's `stop` and `time_budget_s`, and of what has been changed of it while it runs
+/// From a spec's `stop` and `time_budget_s`, with the changes made while the experiment runs
 /// (Experiment::spec_changes).
 EndConditions end_conditions(std::optional<std::uint64_t> total_trials, const Json& stop,
                              std::optional<Seconds> time_budget_s, const Json& spec_changes);
 
 struct EndEstimate {
-  std::optional<Seconds> remaining_s;  ///< nothing: it cannot be said
-  bool is_bound = false;               ///< it is over by then, perhaps earlier
+  std::optional<Seconds> remaining_s;  ///< nothing: not known
+  bool is_bound = false;               ///< an upper bound: it may be over earlier
   std::string reason;                  ///< what it rests on, or why it cannot be said
 };
 

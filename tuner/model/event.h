@@ -24,8 +24,8 @@ struct SessionStarted {
       {};  ///< JSON object: what the driver runs (tuner/provenance.h); empty: not known
 };
 
-/// A searcher that may take long is asked for the config of a trial to come: its answer rests on
-/// what is recorded up to here. What it is, is recorded with the trial, or never.
+/// A slow searcher is asked for the config of a future trial: its answer depends on the events up
+/// to here. The answer is recorded with the trial (TrialAdded), if the trial is added at all.
 struct SuggestionAsked {
   TrialId next{};
 };
@@ -46,12 +46,12 @@ struct AttemptStarted {
   int checkpoint = 0;     ///< index in the trial, or 0: from scratch or `start_checkpoint`
   std::vector<int> gpus;  ///< devices it holds
   std::optional<TrialId> donor = {};  ///< `checkpoint` is one of this trial's
-  bool saves_itself = false;  ///< no result's decision says of which results there are checkpoints
+  bool saves_itself = false;          ///< which results get checkpoints is the program's own choice
   /// What its CUDA_VISIBLE_DEVICES says, where that is not the numbers in `gpus`.
   std::string devices = {};
 };
 
-/// The attempt's process runs: who to end if the driver dies.
+/// The attempt's process runs: the next driver ends this process if this driver dies.
 struct ProcessStarted {
   TrialId trial{};
   int attempt = 0;
@@ -59,7 +59,7 @@ struct ProcessStarted {
   std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat, to know the process again
 };
 
-/// A result was accepted, and this follows from it.
+/// A result was accepted, and what was decided about it.
 struct ResultReported {
   TrialId trial{};
   int attempt = 0;
@@ -79,7 +79,7 @@ struct CheckpointFailed {
   std::string reason;
 };
 
-/// These no longer exist for us; their directories are deleted after this is on disk.
+/// These checkpoints count no more; their directories are deleted once this event is on disk.
 struct CheckpointsDropped {
   TrialId trial{};
   std::vector<int> indices;
@@ -126,18 +126,18 @@ struct TrialRequeued {
 /// No new trials; those that run are ended. Says why.
 struct StopRequested {
   std::string reason;
-  /// What runs is saved and waits, PENDING, for a resume; else it is TERMINATED with its next
-  /// result (records of before version 0.2).
+  /// Running trials are saved and wait, PENDING, for a resume; else they are TERMINATED with their
+  /// next result (records from before version 0.2).
   bool keeps = false;
 };
 
-/// Reasons that several places give, for people to read: nothing is decided by them.
+/// Reasons that several places give, for people only: no code decides by them.
 inline constexpr std::string_view said_done = "it said that it was done";
 inline constexpr std::string_view stopped_by_user = "stopped by the user (tune stop)";
 inline constexpr std::string_view paused_by_user = "paused by the user (tune pause)";
 
-/// Somebody wants this trial to end, TERMINATED: at once if it does not run, else when its attempt
-/// ends, whatever the next result would have made of it.
+/// A scheduler or the user ends this trial, TERMINATED: at once if it does not run, else when its
+/// attempt ends, whatever would be decided about its next result.
 struct TrialStopRequested {
   TrialId trial{};
   std::string reason;
@@ -168,10 +168,10 @@ enum class SessionEnd : std::uint8_t {
 };
 const char* to_string(SessionEnd end);  ///< "finished", ...
 std::optional<SessionEnd> parse_session_end(std::string_view text);
-/// As the sentence has it, of records that do not say it otherwise (before version 0.2).
+/// Told from the sentence, for records that have no field for it (before version 0.2).
 SessionEnd session_end_in(std::string_view reason);
 
-/// How the sentence of a session begins that was given up; behind it stands why.
+/// The beginning of the sentence of a session that was given up; the reason follows.
 inline constexpr std::string_view given_up_word = "given up: ";
 
 /// The driver leaves in good order.
@@ -181,8 +181,8 @@ struct SessionEnded {
   SessionEnd how = SessionEnd::finished;
 };
 
-/// The machine's clock was set, or stood still with the machine, so that times before and after are
-/// so far apart without that time having been spent.
+/// The machine's clock was set, or the machine was suspended: times before and after this event
+/// differ by more (or less) than the time that was spent.
 struct ClockStepped {
   Seconds by_s = 0;
 };
@@ -192,8 +192,8 @@ struct SpecChanged {
   std::string fields;  ///< JSON object: by the name of a top-level field its new value
 };
 
-/// Somebody has paused this trial by hand, or lets it go on. Held, it runs no more, whoever chooses
-/// it: one that runs is saved with its next result and then waits.
+/// The user has paused this trial, or lets it go on. A held trial is not started, whichever policy
+/// chooses it; a running one is saved with its next result and then waits.
 struct TrialHeld {
   TrialId trial{};
   bool released = false;

@@ -34,8 +34,8 @@ struct SaveStatistics {
   std::map<int, std::uint64_t> slowest;  ///< of several ranks: how often each answered last
 };
 
-/// So many metrics a trial has a summary of, those that it reported first; what is named anew all
-/// the time is in its results only.
+/// A trial has summaries of this many metrics, those that it reported first. So a program that
+/// invents new names all the time cannot fill the memory; its results hold all of them.
 constexpr std::size_t most_summaries = 10'000;
 
 /// The attempt of a trial that runs.
@@ -44,7 +44,7 @@ struct RunningAttempt {
   Seconds last_result = 0;  ///< Unix time; 0: none yet in this attempt
 };
 
-/// For sets of texts that are asked with views.
+/// Transparent hash: looks a string_view up in a set of strings.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -52,8 +52,8 @@ struct TextHash {
   }
 };
 
-/// Moves, but does not copy: names of metrics, and what texts have in common, are kept once, and
-/// trials point at them.
+/// Can be moved, not copied: names of metrics and shared parts of texts are interned, and trials
+/// point at them.
 class Experiment {
  public:
   Experiment() = default;
@@ -73,20 +73,20 @@ class Experiment {
   const std::set<std::pair<std::uint64_t, TrialId>>& paused() const { return paused_; }
   const std::set<TrialId>& running() const { return running_; }
 
-  /// A trial that has failed waits at most so long. One that would wait longer has a time from
-  /// before the clock was set back, and waits no more.
+  /// The longest backoff of a failed trial. A later `not_before` was recorded before the clock was
+  /// set back, and counts no more.
   static constexpr Seconds longest_backoff_s = 60;
 
   /// Whether a waiting trial may run at `now`: nobody holds it, its backoff is over, and its donor
   /// has something to go on from, or never will.
   bool may_start(TrialId id, Seconds now) const;
-  /// Why the trial cannot exploit so, now; nothing if it can. A trial that runs can with its next
-  /// result only. One that waits may be its own donor: it goes on with another config.
+  /// Why the trial cannot carry out `exploit` now; nothing if it can. A running trial can only with
+  /// its next result. A waiting trial may be its own donor: it goes on with another config.
   std::optional<std::string> objection(TrialId id, const Exploit& exploit) const;
-  /// What an attempt of the trial starts from: the donor's checkpoint after an exploit, else the
-  /// newest of what it is now itself. A clone that has none goes on from where it began as one; of
-  /// a trial that has ended, that is what it would be taken up again from. The pointer is null if
-  /// there is none.
+  /// The checkpoint that an attempt of the trial starts from: the donor's after an exploit, else
+  /// the trial's newest since its last cloning, else the one with which it became a clone. For an
+  /// ended trial: the one from which it would be taken up again. The pointer is null if there is
+  /// none.
   std::pair<TrialId, const Checkpoint*> restore_point(TrialId id) const;
   /// Whether a clone is to start from this checkpoint.
   bool is_donated(TrialId donor, int index) const;
@@ -100,7 +100,7 @@ class Experiment {
 
   /// Why the whole experiment is ending; empty if it is not.
   const std::string& stop_reason() const { return stop_reason_; }
-  /// It is, and what runs is to be TERMINATED with its next result, not kept.
+  /// The experiment is ending, and running trials are TERMINATED with their next result, not kept.
   bool stop_ends_trials() const { return !stop_reason_.empty() && !stop_keeps_; }
 
   /// Unix time of the first session, and running time of all sessions up to `now` (the last event
@@ -114,14 +114,14 @@ class Experiment {
   int sessions() const { return sessions_; }
   /// Where the last session's driver ran, or runs.
   const std::string& host() const { return host_; }
-  /// How the last session ended ("finished", "interrupted", ...); empty while one is under way, and
-  /// after one whose driver died.
+  /// How the last session ended ("finished", "interrupted", ...); empty while a session is under
+  /// way, and after a driver died.
   const std::string& session_end() const { return session_end_; }
-  /// The same for programs; nothing where that is empty.
+  /// `session_end` as a value; nothing where that is empty.
   std::optional<SessionEnd> session_ended() const { return session_ended_; }
 
-  /// What was changed of the spec while this session's driver ran (or, if there is none, the last
-  /// one's): an object, top-level fields by name. The next session starts under them.
+  /// What was changed of the spec while the driver of this (or the last) session ran: an object,
+  /// top-level fields by name. The next session starts with these changes.
   const Json& spec_changes() const { return spec_changes_; }
 
   /// What the driver of the last session ran, as a JSON object (tuner/provenance.h); empty: not
@@ -139,15 +139,15 @@ class Experiment {
   /// How long the trials that have ended had run, those of older programs left out.
   const Lifetimes& lifetimes() const { return lifetimes_; }
 
-  /// For who reads an experiment: what the trial has come to, by the results that `each_result`
-  /// hands over in their order. For `Trial::summaries_in_doubt`.
+  /// For readers of an experiment: computes the trial's summaries anew from the results that
+  /// `each_result` hands over in their order. For `Trial::summaries_in_doubt`.
   using UseResult = std::function<void(const Metrics&)>;
   void summarise_anew(TrialId id, const std::function<void(const UseResult&)>& each_result);
 
   /// What saving checkpoints has cost so far, those that are deleted included.
   const SaveStatistics& saves() const { return saves_; }
-  /// What keeping the state has cost in the sessions that have ended; of one that has not, what
-  /// the last snapshot knew.
+  /// What keeping the state has cost in the sessions that have ended; for a session whose driver
+  /// died, what the last snapshot knew.
   StateCost cost() const;
 
   /// The whole state as text; two experiments are equal if and only if these are.
@@ -166,7 +166,7 @@ class Experiment {
  private:
   Trial& find(TrialId id);
   void set_state(Trial& trial, TrialState state, Seconds time);
-  /// It waits, PENDING or PAUSED, unless it is held.
+  /// Makes the trial wait, PENDING or PAUSED; a held trial is PAUSED in any case.
   void set_waiting(Trial& trial, TrialState state, Seconds time);
   void note_end(Trial& trial, const ResultReported& event) const;
   void close_attempt(Trial& trial, Seconds time);
@@ -181,7 +181,7 @@ class Experiment {
   /// The same name, kept here.
   const std::string& kept_name(std::string_view name);
   std::size_t position_of(const Trial& trial, std::string_view metric, std::size_t hint);
-  /// Puts it into the queue or the count of its state; `place`: in a queue.
+  /// Puts the trial into the queue or the count of its state; `place`: its key in a queue.
   void take_its_place(const Trial& trial, std::uint64_t place);
   void on(const SessionStarted& event, Seconds time);
   void on(const TrialAdded& event, Seconds time);
@@ -225,7 +225,7 @@ class Experiment {
   std::map<TrialId, ProcessStarted> processes_;
   std::map<TrialId, RunningAttempt> attempts_;
   Lifetimes lifetimes_;
-  /// Of each trial that somebody is to be restored from: the indices, one for each clone.
+  /// By donor: the checkpoints that clones are to be restored from, an index for each clone.
   std::map<TrialId, std::multiset<int>> donated_;
   std::array<std::size_t, std::size(trial_ends)> ended_{};  ///< how many trials, by TrialEnd
   std::size_t control_handler_ = 0;

@@ -39,7 +39,7 @@ enum class Blame {
   machine,  ///< any config would have failed
 };
 
-/// Decides by the rules of the spec's failure_config. Calls of `judge` may run side by side.
+/// Decides by the rules of the spec's failure_config. Thread-safe: calls may run side by side.
 class FailureJudge {
  public:
   /// The patterns are good ones. `retry_on` nothing: every failure may be retried.
@@ -50,8 +50,8 @@ class FailureJudge {
   /// Why the failure must not be retried, with the rule that decides; nothing if it may be.
   std::optional<std::string> objection(const FailureFacts& facts) const;
 
-  /// By what it said: a rule of never_retry_on and running out of memory are the config's, a lost
-  /// device and storage that is full or gone the machine's.
+  /// By what the program said last: out of memory and a match of never_retry_on are the config's
+  /// fault; a lost device and storage that is full or gone are the machine's.
   Blame blame(const FailureFacts& facts) const;
 
  private:

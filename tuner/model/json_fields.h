@@ -1,5 +1,5 @@
-// Typed reading of one line of the journal or of a snapshot. Not for others: it lets simdjson
-// through.
+// Typed reading of one line of the journal or of a snapshot. Private to the model: it exposes
+// simdjson.
 #pragma once
 
 #include <simdjson.h>

@@ -21,7 +21,7 @@ class Lifetimes {
 
   /// Nothing for trials that never ran.
   void add(Seconds lifetime_s);
-  /// One that was added is taken up again.
+  /// A trial that was added is taken up again.
   void remove(Seconds lifetime_s);
 
   std::uint64_t count() const { return count_; }

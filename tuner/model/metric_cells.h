@@ -1,5 +1,5 @@
-// Everything that is in a result's metrics, flat and in its order, as text for tables: the numbers,
-// and what is none.
+// Everything in a result's metrics, flat and in its order, as text for tables: numbers, texts,
+// lists and nulls.
 #pragma once
 
 #include <string>
@@ -21,8 +21,7 @@ struct MetricCell {
   bool is_truth = false;  ///< the number is 1 for true, 0 for false
 };
 
-/// Of metrics that were taken in once, or of any other object: there a name may stand twice.
-/// Nothing of what is no object.
+/// `metrics`: any JSON object; a name may stand in it twice. Empty if it is no object.
 std::vector<MetricCell> cells_of(std::string_view metrics);
 
 }  // namespace tune

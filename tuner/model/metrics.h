@@ -19,12 +19,12 @@ struct Metric {
   bool operator==(const Metric&) const = default;
 };
 
-/// So many levels metrics may have: they come in a message of their own, whose limit is one more,
-/// and go into records, whose readers understand far deeper ones.
+/// The deepest nesting of metrics: one less than the limit of the protocol's message around them.
+/// Readers of records understand far deeper ones.
 constexpr std::size_t most_metric_levels = 63;
 
-/// So many names one result may have, strings and lists among them. All of them are looked at for
-/// each result, by the one thread that decides for everybody.
+/// The most names in one result, strings and lists among them. The loop's thread looks at all of
+/// them for each result, and all trials wait for that thread.
 constexpr std::size_t most_metric_names = 4'096;
 
 /// What a trainable reported in one iteration.
@@ -44,22 +44,21 @@ struct Metrics {
   std::optional<ExactNumber> find_exact(std::string_view name) const;
 };
 
-/// Takes in one JSON object from outside. Throws std::invalid_argument, saying what is wrong, on
-/// all that could not be kept and read again with one meaning: no object, no UTF-8, more than
-/// `most_metric_levels` or `most_metric_names`, a name that stands twice, be it that {"a/b": 1} and
-/// {"a": {"b": 1}} are the same one.
+/// Parses an untrusted JSON object. Throws std::invalid_argument with a sentence for what could not
+/// be kept and read again with one meaning: no object, no UTF-8, more than `most_metric_levels` or
+/// `most_metric_names`, a name that stands twice ({"a/b": 1} and {"a": {"b": 1}} are one name).
 Metrics parse_metrics(std::string_view text);
 
-/// So many bytes of text a result may have: what comes in one line from one process, and so much of
-/// what several have reported together. A record has it in one line, too.
+/// The most bytes of a result's text, as the protocol allows one line. It holds also for the joined
+/// result of several ranks, since a record is one line, too.
 constexpr std::size_t most_metric_bytes = std::size_t{16} * 1024 * 1024;
 
 /// `metrics` with those of other ranks under "workers/RANK/". Throws as parse_metrics does, if
 /// `metrics` has something of that name itself, and if all of it has more than `most_metric_bytes`.
 Metrics with_workers(Metrics metrics, const std::vector<std::pair<int, Metrics>>& workers);
 
-/// Reads what was taken in once, be it in a row with other fields, and whatever was allowed then.
-/// Throws std::invalid_argument if it is no JSON object.
+/// Reads metrics that `parse_metrics` of this or an older version accepted, also in a row with
+/// other fields. Throws std::invalid_argument if `text` is no JSON object.
 Metrics read_metrics(std::string_view text);
 
 /// `text` with the bare tokens NaN, Infinity, -Infinity outside of strings, as Python's json writes

@@ -1,5 +1,5 @@
-// The part of metrics.cpp that event.cpp shares: numbers out of a parsed object. Not for others:
-// it lets simdjson through.
+// The part of metrics.cpp that event.cpp shares: numbers out of a parsed object. Private to the
+// model: it exposes simdjson.
 #pragma once
 
 #include <simdjson.h>
@@ -11,16 +11,16 @@
 
 namespace tune {
 
-/// Takes the numbers in `object`, flattened, into `metrics`: of some that were taken in once.
+/// Adds the numbers in `object`, flattened, to `metrics`; `object` was accepted before.
 void flatten(simdjson::dom::object object, Metrics& metrics);
 
 /// The number that `element` stands for: booleans are 0 and 1, "NaN" and the infinities are
 /// strings. Nothing for all else.
 std::optional<double> number_in(simdjson::dom::element element);
 
-/// The object in `text`, which we wrote, until this thread parses the next one. It may have more
-/// levels than any writer makes, and whole numbers of any length, as snapshots once had them: what
-/// was accepted can be read back, whatever wraps it.
+/// The object in `text`, which we wrote; valid until this thread parses the next one. It may have
+/// more levels than any writer makes, and whole numbers of any length, as old snapshots have: what
+/// was once accepted can be read back.
 simdjson::simdjson_result<simdjson::dom::object> parse_record(std::string_view text);
 
 }  // namespace tune

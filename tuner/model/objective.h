@@ -15,9 +15,9 @@ struct Objective {
   bool operator==(const Objective&) const = default;
 };
 
-/// The objective of an experiment that has one; null if it has none, or several.
+/// The only objective; null if there is none, or more than one.
 const Objective* sole(const std::vector<Objective>& objectives);
-/// The one of that metric; null if there is none.
+/// The objective of that metric; null if there is none.
 const Objective* find_objective(const std::vector<Objective>& objectives,
                                 const std::string& metric);
 

@@ -5,14 +5,14 @@
 
 namespace tune {
 
-/// And not of what the trial was before it became a clone: of that nothing counts.
+/// Whether the trial saved `own` after its last cloning: what it saved before counts no more.
 inline bool is_of_present(const Trial& trial, const Checkpoint& own) {
   const Cloning* const cloning = trial.present_cloning();
   return cloning == nullptr || own.index > cloning->saves;
 }
 
-/// Whether `checkpoint` of `owner` has iterations that the trial has not come to, though they are
-/// its own: it trained on while it was being paused. To be restored to it takes nothing back.
+/// Whether `checkpoint`, which is the trial's own, is of a later iteration than the trial's last
+/// result: the program trained on while it was being paused. A restore to it takes nothing back.
 inline bool is_ahead_of(const Checkpoint& checkpoint, TrialId owner, const Trial& trial) {
   return owner == trial.id && checkpoint.iteration > trial.iteration &&
          is_of_present(trial, checkpoint);

@@ -35,7 +35,7 @@ path checkpoint(const path& experiment, const CheckpointRef& checkpoint);
 path checkpoint_aside(const path& trial, int index, int attempt);  ///< .checkpoint_000001.tmp-2
 path checkpoint_corrupt(const path& trial, int index);             ///< checkpoint_000001.corrupt
 path manifest(const path& checkpoint);                             ///< manifest.json
-/// Beside the directory: checkpoint_000001.remote.json, see store/evicted.h.
+/// Beside the directory: checkpoint_000001.remote.json, see tuner/checkpoints/evicted.h.
 path evicted(const path& checkpoint);
 
 /// The number if `name` is such a file's.

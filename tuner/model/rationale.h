@@ -1,4 +1,5 @@
-// What a policy has judged a result by, for people who ask later.
+// Why a policy decided as it did about a result (the numbers it compared), for people who ask
+// later.
 #pragma once
 
 #include <concepts>
@@ -31,7 +32,7 @@ class Rationale {
   /// It has this member, and no other.
   bool is_only(std::string_view name) const;
 
-  /// What `text` was once.
+  /// From the `text` of a recorded one.
   static Rationale recorded(std::string text) {
     Rationale why;
     why.text_ = std::move(text);

@@ -38,7 +38,7 @@ class ResourcePool {
 
   /// Nothing if `request` does not fit beside what is in use, and then nothing is taken.
   std::optional<Allocation> acquire(const Resources& request);
-  /// The same devices and amounts as once before; false if they are not free.
+  /// Takes the devices and amounts of a released `allocation` again; false if they are not free.
   bool acquire_again(const Allocation& allocation);
   void release(const Allocation& allocation);
 

@@ -10,8 +10,8 @@
 
 namespace tune {
 
-/// Whether tables have the driver's own value under this name, whatever a trainable reports: not of
-/// those that it may count itself (training_iteration, time_this_iter_s, and totals).
+/// Whether tables show the driver's own value under this name, whatever a trainable reports. False
+/// for the names that a trainable may count itself (training_iteration, time_this_iter_s, totals).
 bool is_drivers_column(std::string_view name);
 
 struct Result {

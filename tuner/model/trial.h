@@ -35,8 +35,8 @@ std::optional<TrialId> parse_trial_id(std::string_view text);
 enum class TrialState : std::uint8_t {
   pending,     ///< waits for resources
   running,     ///< an attempt is under way
-  paused,      ///< a scheduler paused it, and it waits to be chosen; or somebody did, by hand
-  terminated,  ///< ended well
+  paused,      ///< paused by a scheduler, which may choose it again, or by hand
+  terminated,  ///< ended without an error
   error,       ///< failed for good
 };
 const char* to_string(TrialState state);  ///< "PENDING", ...
@@ -71,7 +71,7 @@ inline constexpr TrialEnd trial_ends[] = {TrialEnd::completed, TrialEnd::pruned,
                                           TrialEnd::failed};
 const char* to_string(TrialEnd end);  ///< "completed", ...
 
-/// A text that somebody else keeps, as small as a pointer.
+/// A pointer to an interned text, which the Experiment owns.
 class InternedName {
  public:
   InternedName() = default;
@@ -86,16 +86,17 @@ class InternedName {
   const std::string* text_ = nullptr;
 };
 
-/// What happened to one metric of a trial, over the results that count since it last became a copy
-/// of another one: those that its result.json has. A restore takes back what came after the
-/// checkpoint. NaN and infinities are no numbers here: a score that is not finite is never best.
+/// Statistics of one metric of a trial over the results that its result.json has: those since its
+/// last cloning that no restore has taken back. NaN and infinities are no numbers here: a score
+/// that is not finite is never best.
 struct MetricSummary {
   InternedName name;  ///< kept by the Experiment that the trial is of
   double last = 0;
   double min = 0;  ///< over numbers only
   double max = 0;
   double sum = 0;  ///< of `total`, with `sum_rest` and `is_sum_divided`
-  /// Of the last values when the trial last ended, numbers among them only; NaN if there were none.
+  /// Averages of the last values when the trial last ended, over the numbers among them; NaN if
+  /// there were none.
   double ended_average_5 = std::numeric_limits<double>::quiet_NaN();
   double ended_average_10 = std::numeric_limits<double>::quiet_NaN();
   float sum_rest = 0;            ///< what rounding took away, in units of the sum's last place
@@ -118,7 +119,7 @@ struct RecentValues {
   double average_of_last(std::size_t n) const;  ///< n <= 10; over numbers among them only
 };
 
-/// What a trial had come to with one result: what it is again if it goes back there.
+/// The summaries of a trial as of one result: what a restore to that iteration brings back.
 struct SummaryMark {
   std::int64_t iteration = 0;  ///< of that result
   std::vector<MetricSummary> summaries;
@@ -126,8 +127,8 @@ struct SummaryMark {
   InternedJson last_metrics;
 };
 
-/// The trial went on as a copy of another one, or, if it is its own donor, anew from an earlier
-/// point of its own. core/ancestry follows it back.
+/// The trial became a copy of a donor; or, if it is its own donor, went back to an earlier
+/// checkpoint of its own. model/ancestry.h follows clonings back.
 struct Cloning {
   std::uint64_t event = 0;     ///< number of the record that decided it
   Seconds time = 0;            ///< Unix time of that
@@ -141,7 +142,7 @@ struct Cloning {
   int saves = 0;              ///< Trial::saves at the start: later ones are of what it is since
 };
 
-/// What a trial starts from after an exploit, until it has a checkpoint of its own again.
+/// What a trial starts from after an exploit, until it has saved a checkpoint itself.
 struct DonorCheckpoint {
   TrialId trial{};
   int index = 0;    ///< 0: the donor's newest, once it has one
@@ -162,35 +163,36 @@ struct Trial {
   BoxedDefault<std::string> error;  ///< the last failure in one sentence; empty if none
   Seconds not_before = 0;           ///< Unix time before which a retry must wait (backoff)
 
-  /// What whoever has ended it went by, or a scheduler that has paused it, in words: "rung 16,
-  /// score 0.61, cutoff 0.72"; may be empty.
+  /// Why it was ended, or paused by its scheduler, in words: "rung 16, score 0.61, cutoff 0.72";
+  /// may be empty.
   std::string why;
 
   /// A result has been decided "stop", or the trainable is done: nothing but the end is left.
   bool stopping = false;
-  /// It was a stop rule that decided so: under a longer one the trial could go on.
+  /// A stop rule decided so: with a longer rule the trial could go on.
   bool stopped_by_rule = false;
-  /// With that result a save was decided on, which has neither been committed nor failed. Until
-  /// then, only an attempt that goes on from the checkpoint before can bring it.
+  /// The last result was to be saved, and that save has neither been committed nor failed. If the
+  /// attempt ends before, only a new attempt from the checkpoint before can make the save.
   bool last_save_due = false;
 
   /// With the last result a pause was decided on.
   bool pausing = false;
 
-  /// Somebody has paused it by hand: the state that it would be in without that. While it is
-  /// RUNNING it pauses with its next result; one that waits is PAUSED, and PENDING without that, or
-  /// PAUSED as its scheduler wants it. Nothing once it has ended.
+  /// Set while the user has paused the trial: the state that it would be in otherwise. A RUNNING
+  /// trial pauses with its next result; a waiting one is PAUSED, and would be PENDING, or PAUSED by
+  /// its scheduler. Nothing once it has ended.
   std::optional<TrialState> held;
   /// Its config was given by hand: no searcher has suggested it.
   bool by_hand = false;
 
   std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
   std::int64_t restored_iteration = 0;
-  /// The farthest that it has come since it began, or last became a clone; not rewound. Results up
+  /// The highest iteration since the start or the last cloning; no restore rewinds it. Results up
   /// to it are repetitions: see `repeats`.
   std::int64_t counted_iteration = 0;
-  /// `ended_by`, a rule or the scheduler, has ended it with the result of this iteration, and that
-  /// was to be saved. If it has to go back first, it ends when it is there again. 0: nobody has.
+  /// A rule or the scheduler (`ended_by`) ended the trial at this iteration, with a save. If the
+  /// trial is restored to an earlier checkpoint before the save is committed, it trains up to this
+  /// iteration again and ends there. 0: none.
   std::int64_t end_iteration = 0;
   double time_total_s = 0;
   double restored_time_s = 0;
@@ -204,16 +206,16 @@ struct Trial {
   InternedJson last_metrics;       ///< JSON text of the last result's metrics; empty: none yet
 
   std::vector<MetricSummary> summaries;  ///< in the order the metrics first appeared
-  /// Beside `summaries`, of results since the trial began or was taken up again after its end; none
-  /// once it has ended.
+  /// In the order of `summaries`: results since the trial began or was taken up again after its
+  /// end; empty once it has ended.
   std::vector<RecentValues> recent;
-  /// As of the checkpoints that it may go back to, and of results that may become one; by
-  /// iteration. Few: core/summaries.cpp says which.
+  /// One for each checkpoint that the trial may be restored to, and for results that may still get
+  /// one; by iteration. Few: summaries.cpp says which.
   std::vector<SummaryMark> marks;
   /// Its program saves when it likes, so that each result may turn out to have a checkpoint.
   bool saves_itself = false;
-  /// It has gone back to where it has no mark of, so the summaries have results in them that were
-  /// taken back. What its result.json has is right.
+  /// The trial was restored to an iteration without a mark, so the summaries contain results that
+  /// were taken back. result.json is right.
   bool summaries_in_doubt = false;
 
   std::vector<Checkpoint> checkpoints;  ///< committed and not dropped, oldest first
@@ -229,19 +231,19 @@ struct Trial {
   std::optional<DonorCheckpoint> donor;
   std::vector<Cloning> lineage;  ///< oldest first
 
-  /// Whether it has reported this iteration before, and repeats it after it was restored: then
-  /// nobody counts it once more. The one place that judges it.
+  /// Whether the trial has reported this iteration before and repeats it after a restore: then
+  /// policies must not count it again. The one place that judges it.
   bool repeats(const Result& result) const {
     return result.training_iteration <= counted_iteration;
   }
 
-  /// Nothing if it has not ended. One of which an older program has not recorded who ended it is
-  /// completed if it is TERMINATED.
+  /// Nothing if it has not ended. Where an older program has not recorded who ended the trial,
+  /// TERMINATED counts as completed.
   std::optional<TrialEnd> end() const;
 
   const MetricSummary* summary(std::string_view metric) const;
-  /// Of the last result: a metric, or one of the fields that Result::find knows, by its name; but
-  /// not what only a result itself has. Nothing if there was none.
+  /// A metric of the last result, or one of the fields of Result::find that the trial keeps.
+  /// Nothing if there was no result, or no such number.
   std::optional<double> last_value(std::string_view name) const;
   /// Over the numbers among the last five, or ten, values; NaN if there are none. A trial that had
   /// ended and goes on begins anew: its first values do not mix with those before the end.
@@ -249,15 +251,16 @@ struct Trial {
   double average_of_last_10(const MetricSummary& summary) const;
   /// The last cloning that has taken effect; null: the trial is what it was from the start.
   const Cloning* present_cloning() const;
-  /// Those of what it is now, oldest first: what it saved before it became a clone does not count.
+  /// Its checkpoints since its last cloning, oldest first: earlier ones are of another model.
   std::span<const Checkpoint> present_checkpoints() const;
-  /// The newest of those. Of one that went on from a checkpoint of its own with another config and
-  /// has saved none since, that one. Null: what it is now has none.
+  /// The newest of `present_checkpoints`. For a trial that was its own donor and has saved none
+  /// since: the checkpoint from which it went on. Null: there is none.
   const Checkpoint* latest_checkpoint() const;
   const Checkpoint* checkpoint(int index) const;
 };
 
-/// Of an experiment, by number. Grows in place: with many trials, no growth takes long.
+/// The trials of an experiment, by number. A deque: growing never moves them, so that no single
+/// addition takes long.
 using Trials = std::deque<Trial>;
 
 }  // namespace tune

@@ -1,4 +1,4 @@
-// What is said of a trial to whoever looks at it.
+// Phrases about a trial that commands and the console share.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tune {
 
-/// Which results a trial lacks that it once had: it had gone back to a checkpoint, and has ended
-/// before it came as far again. A clause; empty if there are none, or it has not ended.
+/// A clause about results that were taken back: the trial was restored to a checkpoint and ended
+/// before it came as far again. Empty if there are none, or it has not ended.
 std::string taken_back(const Trial& trial);
 
-/// By what it was ended, or paused by its scheduler; empty: there is no more to say. What a pause
-/// was decided by is of that time: the others have gone on since.
+/// Why it was ended, or paused by its scheduler; empty: not recorded. The reason of a pause is of
+/// its time: other trials have trained on since.
 std::string why_of(const Trial& trial);
 
 }  // namespace tune
