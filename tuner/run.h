@@ -20,7 +20,7 @@
 namespace tune {
 
 struct RunOptions {
-  /// Given besides those that the spec names; asked and told in this order.
+  /// In addition to those that the spec names; called in this order.
   std::vector<std::unique_ptr<Callback>> callbacks;
   bool handle_signals = true;  ///< SIGINT, SIGTERM, SIGUSR1, SIGHUP end the run in good order
   bool strict = false;         ///< at a resume, a policy that answers differently is an Error
@@ -30,10 +30,10 @@ struct RunOptions {
   Seconds lease_s = 60;
   /// The words that started this driver, to be recorded; empty: not known.
   std::vector<std::string> command_line;
-  /// Told again and again what a run waits for before it begins: that an earlier driver, whose life
-  /// cannot be seen, gives no sign of life. Nothing: it waits in silence.
+  /// Called again and again while a run waits, before it begins, for the lease of an earlier driver
+  /// whose life cannot be seen; gets the sentence to show. Empty: it waits in silence.
   std::function<void(const std::string& sentence)> on_wait;
-  /// Whether the run was interrupted before it listened itself. Empty: no.
+  /// Whether an interrupt came before the run installed its own signal handling. Empty: no.
   std::function<bool()> is_interrupted;
 };
 
@@ -48,15 +48,15 @@ struct RunOutcome {
 /// The experiment's directory: storage_path / name, absolute.
 std::filesystem::path experiment_directory(const ExperimentSpec& spec);
 
-/// What this machine has, with what the spec gives itself taken over.
+/// What this machine has; the spec's `resources` override what was detected.
 Resources total_resources(const ExperimentSpec& spec, const DetectedResources& detected);
 
 /// Starts a new experiment and runs it to its end. Error (user) if the directory holds one already.
 RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue,
                           RunOptions options);
 
-/// Goes on with an experiment after its driver ended or died, with its recorded spec. Error (user)
-/// if `resume` asks for what cannot be; nothing is touched then.
+/// Continues an experiment after its driver ended or died, with its recorded spec. Error (user) if
+/// `resume` asks for something impossible; nothing is changed then.
 RunOutcome resume_experiment(const std::filesystem::path& directory, const Catalogue& catalogue,
                              RunOptions options, const ResumeOptions& resume = {});
 

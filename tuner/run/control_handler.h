@@ -1,5 +1,5 @@
-// What somebody asks of the running driver by hand: tune stop, pause, unpause, checkpoint, set,
-// add. What is answered has been recorded or will happen without further doubt.
+// Handles the user's requests to the running driver: tune stop, pause, unpause, checkpoint, set,
+// add. A positive answer means that the request is recorded, or certain to be carried out.
 #pragma once
 
 #include <optional>

@@ -54,8 +54,7 @@ class Loop {
 
   /// Ends the experiment: what runs is saved with its next result.
   void request_stop(const std::string& reason);
-  /// Ends one trial, as the user wants, that has not reported just now: at once, or with its next
-  /// result.
+  /// Ends one trial for the user: at once, or with its next result if it runs.
   void stop_trial(TrialId trial, const std::string& reason) {
     attempts_.stop(trial, reason, EndedBy::user);
   }
@@ -69,8 +68,7 @@ class Loop {
   /// Changes fields of the spec; answers what that comes to, in a sentence. Error (user): nothing
   /// has changed.
   std::string change(const Json& fields);
-  /// What keeps it from starting one more trial, as a phrase; empty: nothing does, or there is
-  /// none.
+  /// Why the loop does not start one more trial, as a phrase; empty: no reason, or there is none.
   std::string waits_for() const;
   /// Steps that take far too long.
   std::vector<TrialHang> hangs() const { return attempts_.hangs(); }
@@ -130,7 +128,7 @@ class Loop {
   std::vector<Wakeup> wakeups_;
   Seconds wind_down_deadline_ = never_s;  ///< steady; then processes are ended by force
   Seconds woke_at_ = 0;                   ///< steady; when the last wait returned
-  /// What the last try to start a trial has ended at.
+  /// At which step the last try to start a trial stopped.
   enum class Obstacle { failures, slot, choice, disk } obstacle_ = Obstacle::choice;
   std::string told_waits_;                        ///< to callbacks
   std::vector<TrialId> told_hangs_;               ///< to callbacks

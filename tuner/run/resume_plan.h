@@ -1,5 +1,4 @@
-// What a resume is asked to do beyond going on with what is unfinished, and which trials follow
-// from that.
+// The options of a resume beyond continuing unfinished trials, and the trials that they select.
 #pragma once
 
 #include <functional>
@@ -24,8 +23,8 @@ struct ResumeOptions {
   /// Applied to the recorded spec; see resume_changes.h for what may change.
   std::function<void(ExperimentSpec&)> change;
   ErroredTrials errored = ErroredTrials::leave;
-  /// Trials that a stop rule has ended go on from their latest checkpoints if the present one would
-  /// not have.
+  /// Trials that a stop rule has ended go on from their latest checkpoints if the present rule
+  /// would not have ended them.
   bool finished = false;
   /// Only these run in this session, and no new ones are added; empty: all. One that ended in ERROR
   /// is taken up again; so is one that has finished, if it has a checkpoint and its stop rule would
@@ -39,10 +38,10 @@ struct ResumePlan {
   std::vector<std::string> notices;
 };
 
-/// `rules`: the stop rules from now on, null if there are none, fresh and used for nothing else;
-/// one that looks at several results sees a trial's last one only, and lets it go on. If they have
-/// just been changed, it is said how many finished trials that could concern. `scheduler`: made for
-/// the session to come. Error (user) for a trial that does not exist or cannot go on.
+/// `rules`: a fresh instance of the stop rules from now on, null if there are none; a rule over
+/// several results sees only a trial's last one, and lets it go on. If the rules have just been
+/// changed, a notice says how many finished trials that could concern. `scheduler`: the one of the
+/// new session. Error (user) for a trial that does not exist or cannot go on.
 ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& options, Stopper* rules,
                        bool rules_changed, const Scheduler& scheduler);
 

@@ -37,7 +37,7 @@ struct RunEnvironment {
   CheckpointStorage& checkpoints;
   Workers::Threads threads = Workers::Threads::own;
   ActivityTracker* activities = nullptr;  ///< where the threads say what they are at; null: nowhere
-  CheckpointReplicator* replicator = nullptr;  ///< where checkpoints go besides; null: nowhere
+  CheckpointReplicator* replicator = nullptr;  ///< copies checkpoints to a remote; null: none
 };
 
 class RunParts {
@@ -70,7 +70,7 @@ class RunParts {
   Workers workers_;
 };
 
-/// The first record of a driver on an experiment, and the end of what an earlier one left running.
+/// Records the start of a session, and the end of the attempts that an earlier driver left running.
 /// `ran`: see SessionStarted.
 void begin_session(EventCommitter& committer, const LockOwner& driver, const std::string& version,
                    const std::string& ran = {});

@@ -28,7 +28,7 @@
 
 namespace tune {
 
-/// One save, from the wish to the record.
+/// One save, from the request to the record.
 struct Save {
   TrialId trial{};
   int attempt = 0;
@@ -37,7 +37,7 @@ struct Save {
   Checkpoint checkpoint;       ///< index, iteration, times, score, save_s; the rest comes at commit
   std::string metrics = "{}";  ///< of the result that it belongs to
   std::vector<RankPart> parts = {};       ///< of several ranks
-  std::vector<ResultAhead> results = {};  ///< that it has, and its trial has not come to
+  std::vector<ResultAhead> results = {};  ///< that it contains, and the trial has not reported yet
   bool is_guess = false;                  ///< see CheckpointFound
 };
 
@@ -48,7 +48,7 @@ class CheckpointManager {
                     CallbackList& callbacks, const CheckpointConfig& config,
                     CheckpointReplicator* replicator = nullptr);
 
-  /// The index of the trial's next save, and from now on used.
+  /// Reserves the index of the trial's next save.
   int take_index(TrialId trial);
 
   /// Makes the directory that a trainable is to write into; `then` gets it, or nothing if that
@@ -56,19 +56,21 @@ class CheckpointManager {
   void begin(TrialId trial, int attempt, int index,
              std::function<void(std::optional<std::filesystem::path>)> then);
 
-  /// Takes over what a function says it hands over, before it goes on; `then` gets the save to
-  /// commit, or nothing if it was refused, which has then been recorded as a failed save.
-  /// `reported`: its name; of several ranks the names of their parts.
+  /// Takes over the directory that a function trainable reports as its checkpoint, before the
+  /// function goes on; `then` gets the save to commit, or nothing if the directory was refused,
+  /// which has then been recorded as a failed save. `reported`: its name; of several ranks the
+  /// names of their parts.
   void adopt_checkpoint(Save save, std::vector<std::string> reported,
                         std::function<void(std::optional<Save>)> then);
 
-  /// Copies what a program has saved by itself; `then` gets the save to commit, or nothing: if that
-  /// failed, which has then been recorded as a failed save, or if the program was about to change
-  /// it, which is none.
+  /// Copies the files that a program has saved by itself; `then` gets the save to commit. It gets
+  /// nothing if copying failed (recorded as a failed save) or if the program was changing the files
+  /// meanwhile (which counts as no save).
   void copy(Save save, CheckpointFiles files, std::function<void(std::optional<Save>)> then);
 
-  /// Makes it a checkpoint once those that the trial has saved before are, records that and what
-  /// retention drops; `then` gets whether it worked.
+  /// Commits the save once the trial's earlier saves are committed, then applies retention; `then`
+  /// gets whether it worked. In order: else a crash in between could leave the older one as the
+  /// newest.
   void commit(Save save, std::function<void(bool)> then);
 
   /// The trainable could not write it: records the failed save, throws the directory away.
@@ -76,7 +78,7 @@ class CheckpointManager {
 
   /// Throws away what was written aside for a save that nobody waits for any more.
   void discard(CheckpointRef checkpoint, int attempt);
-  /// The same for what a function says it hands over, if its name is reserved for that.
+  /// The same for a directory that a function reported, if its name is reserved for that.
   void discard(TrialId trial, const std::string& reported);
 
   /// A pinned checkpoint is not dropped. Pins count.
@@ -90,8 +92,8 @@ class CheckpointManager {
   /// Drops what retention no longer wants; called after each commit, unpin and end of a trial.
   void apply_retention(TrialId trial);
 
-  /// To be called now and then: says what the replicator has to say, and drops what it needs no
-  /// longer. Answers why the run must end, empty if it need not.
+  /// Called each turn: passes on the replicator's notices, and drops checkpoints that only an
+  /// upload still needed. Returns why the run must end; empty if it need not.
   std::string look_at_mirror();
 
   /// What a trial starts with.
@@ -114,8 +116,8 @@ class CheckpointManager {
   void prepare(TrialId trial, const Needs& needs,
                std::function<void(Source, const std::string&)> then);
 
-  /// Applies retention to a donor whose clone no longer needs it; `before` is what the clone had
-  /// for a donor before its last record.
+  /// Applies retention to a donor whose clone no longer needs its checkpoint; `before`: the clone's
+  /// donor before the last event.
   void release(TrialId clone, const std::optional<DonorCheckpoint>& before);
 
  private:

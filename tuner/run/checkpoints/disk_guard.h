@@ -20,8 +20,8 @@ class DiskGuard {
   DiskGuard(FileSystem& files, Workers& workers, const EventCommitter& committer,
             CallbackList& callbacks, std::filesystem::path directory, std::uint64_t min_free_bytes);
 
-  /// Whether a trial may be launched now. Where that is not known any more, the disk is asked on
-  /// the pool, and the answer is no until that is back, which wakes the loop.
+  /// Whether a trial may be launched now. If the last measurement is too old, a worker measures
+  /// again, and the answer is no until its completion, which wakes the loop.
   bool allows_launch();
 
   /// "disk space (5 MB of 256 MB)"; empty if there is enough.

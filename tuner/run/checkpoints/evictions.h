@@ -1,5 +1,5 @@
-// Of each trial the newest checkpoints stay on this disk; older ones leave it once a remote has
-// them, and come back when a trial is to start from them. Whoever waits for one waits alone.
+// Each trial's newest checkpoints stay on this disk; older ones are evicted once a remote has them,
+// and fetched back when a trial is to start from them. Only that trial waits for the fetch.
 #pragma once
 
 #include <functional>
@@ -26,19 +26,20 @@ class Evictions {
             CheckpointReplicator* replicator)
       : pool_(pool), store_(store), callbacks_(callbacks), replicator_(replicator) {}
 
-  /// Evicts what may be. `is_in_use`: whether somebody is to start from that index.
+  /// Evicts those of the trial's checkpoints that may be. `is_in_use`: whether a trial is to start
+  /// from that index.
   void apply(const Trial& trial, const std::function<bool(int index)>& is_in_use);
 
-  /// Runs `then` once the checkpoint is whole here or evicted, and not on the way from the one to
-  /// the other: mostly at once.
+  /// Runs `then` once no eviction of the checkpoint is under way, so that it is either whole here
+  /// or evicted: mostly at once.
   void when_settled(CheckpointRef checkpoint, std::function<void()> then);
 
   struct Fetch {
     std::string lost;   ///< why there is no such checkpoint any more
     std::string error;  ///< of this machine: why it could not be taken in
   };
-  /// Brings an evicted one back, however long that takes; never answers where the remote does not.
-  /// To be called with a replicator.
+  /// Fetches an evicted checkpoint, however long that takes; `then` is never called if the remote
+  /// never answers. Requires a replicator.
   void fetch(CheckpointRef checkpoint, std::function<void(const Fetch&)> then);
 
   /// What the replicator has fetched.

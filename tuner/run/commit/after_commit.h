@@ -1,4 +1,5 @@
-// What turns have decided on and do to the world once all that was committed in them is written.
+// Deferred actions: what a turn has decided to do (launch, send, signal) is done only once the
+// turn's events are written to the journal (write-ahead).
 #pragma once
 
 #include <cstdint>

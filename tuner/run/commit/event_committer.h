@@ -24,7 +24,7 @@ class EventCommitter {
  public:
   /// Results may be this long in the kernel's hands alone: what a power loss can cost.
   static constexpr Seconds sync_window_s = 0.2;
-  /// A write that took longer has waited for the disk: the next is not the loop's.
+  /// A write that took longer has waited for the disk: a thread does the next one.
   static constexpr Seconds slow_write_s = 1e-3;
 
   /// `changes`: trials that no snapshot has yet as they are.
@@ -38,11 +38,11 @@ class EventCommitter {
   /// and nobody has seen how.
   void interrupt_running(const std::string& reason);
 
-  /// From now on the policies are told nothing: one of them may be what has failed. A resume tells
-  /// fresh ones.
+  /// From now on the policies get no events, since one of them may have failed. A resume replays
+  /// the events to fresh policies.
   void leave_policies_out() { tells_policies_ = false; }
-  /// Whether memory is what the records say, and more of them may follow: not where one could not
-  /// be applied.
+  /// Whether memory agrees with the records, so that more may follow; false after an event that
+  /// could not be applied.
   bool is_consistent() const { return !is_applying_; }
 
   /// Hands the turn's events to the kernel, or to a thread that does. Error if the journal cannot
@@ -53,8 +53,8 @@ class EventCommitter {
   std::uint64_t written() const { return store_.written(); }
   void sync_if_due();
 
-  /// Told, on the loop's thread, of the events that the kernel has by now: each once, in their
-  /// order, before anything is acted on. What the experiment is may be ahead of them.
+  /// Called on the loop's thread with the events that the kernel has by now: each once, in order,
+  /// before anything is acted on. The experiment in memory may be ahead of them.
   using Subscriber = std::function<void(std::span<const Event>)>;
   /// From the next event on. A subscriber may neither throw nor commit.
   void subscribe(Subscriber subscriber) { subscribers_.push_back(std::move(subscriber)); }
@@ -71,8 +71,8 @@ class EventCommitter {
   /// The journal could not be written or synced: nothing can be committed any more.
   bool has_failed() const { return !error_.empty() || store_.has_failed(); }
 
-  /// Everything committed is written and no sync is under way: a journal can take over from
-  /// another.
+  /// Everything committed is written and no sync is under way: the next journal can replace this
+  /// one.
   bool is_between_writes() const;
 
   /// Trials that have changed since they were last taken out.

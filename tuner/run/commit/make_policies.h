@@ -9,8 +9,7 @@
 
 namespace tune {
 
-/// What the policies of this spec are made from, all but a seed of their own. `space` must outlive
-/// it.
+/// The context that the policies of this spec are made with. `space` must outlive it.
 PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space);
 
 /// Searcher, scheduler and stopper, freshly made; `space`, `catalogue` and `programs` must outlive

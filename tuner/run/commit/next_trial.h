@@ -17,19 +17,20 @@ namespace tune {
 /// Which trial is chosen may be recorded on the way (a new one, a question to the searcher).
 class NextTrial {
  public:
-  /// `start_checkpoint`: what new trials start from, or empty. `only`: these alone run, and none
-  /// are added; empty: all. `on_added` is called when a new one is recorded: the scheduler may want
-  /// another config for it, or none of it. The rest outlives it.
+  /// `start_checkpoint`: what new trials start from, or empty. `only`: only these run, and no new
+  /// ones are added; empty: all run. `on_added` is called when a new trial is recorded: the
+  /// scheduler may change its config or stop it. The other arguments outlive this object.
   NextTrial(EventCommitter& committer, Policies& policies, std::string start_checkpoint,
             std::set<TrialId> only, std::function<void()> on_added);
 
-  /// Nothing: none may run now. `anything_runs`: a trial, whose end may make others runnable.
+  /// Nothing: no trial may start now. `anything_runs`: some trial runs, whose end may let others
+  /// start.
   std::optional<TrialId> choose(bool anything_runs);
   /// Records the next new trial. `by_hand`: no searcher has suggested it.
   void add(Suggestion suggestion, bool by_hand);
   /// Asks a searcher that takes its time for what may be wanted later.
   void look_ahead();
-  /// Before a turn's choices.
+  /// Call it before a turn's first `choose`.
   void forget_last_look();
   /// The trial must not run before that Unix time.
   void delay(TrialId trial, Seconds not_before) { delayed_.insert({not_before, trial}); }
@@ -39,7 +40,7 @@ class NextTrial {
   /// Unix time at which a trial that waits may run.
   Seconds retry_at() const { return retry_at_; }
   bool runs_named_trials() const { return !only_.empty(); }
-  /// What the last `choose`, which has chosen none, waits for, as a phrase; empty: for nothing.
+  /// What the last `choose` waits for, if it has chosen none, as a phrase; empty: for nothing.
   std::string waits_for() const;
   /// At the end of a run that nobody has stopped: sentences about what waits in vain.
   std::vector<std::string> what_waits() const;

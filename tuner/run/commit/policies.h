@@ -31,19 +31,19 @@ struct Policies {
   Suggester searcher;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Stopper> stopper;  ///< null: nothing stops by rule
-  /// Whose expressions have their values in the configs of copies, whoever makes these; null: none.
+  /// The param space whose expressions are evaluated again in the configs of clones; null: none.
   const SearchSpace* space = nullptr;
-  /// The same, fresh, under the spec with these of its fields changed (SpecChanged). Empty: it
+  /// Makes fresh policies for the spec with these fields changed (SpecChanged). Empty: the spec
   /// never changes.
   std::function<Policies(const Json& fields)> remade = {};
 
-  /// How many trials there will be, if the search has an end: those added by hand too, and those
-  /// that there are where fewer are wanted now.
+  /// How many trials there will be, if the search has an end: with those added by hand, and never
+  /// fewer than there are.
   std::optional<std::uint64_t> total_trials(const Experiment& experiment) const;
 
-  /// What stoppers and scheduler answer to a result of `trial`, which is as before it: stopper,
-  /// then scheduler, then searcher. While the whole experiment is stopping, every result ends its
-  /// trial. `decision.checkpoint` is the scheduler's wish only.
+  /// What stoppers and scheduler answer to a result of `trial`, whose state is that before the
+  /// result: stopper first, then scheduler, then searcher. While the whole experiment is stopping,
+  /// every result ends its trial. `decision.checkpoint` is only what the scheduler asks for.
   Decision decide(const Experiment& experiment, const Trial& trial, const Result& result);
 
   /// What the scheduler wants of trials that have not reported just now.
@@ -57,7 +57,7 @@ struct Policies {
   PolicyStates states_of_others() const;
   void load(const Json& state);
 
-  /// Tells the policies what `event` has made of `experiment`, which has just applied it.
+  /// Tells the policies about `event`, which `experiment` has just applied.
   void learn(const Experiment& experiment, const Event& event);
 
  private:
@@ -74,9 +74,9 @@ Error scheduler_fault(const std::string& what);
 /// (user), naming the trial, if it could not be read again or sent.
 std::string config_of(TrialId trial, Json suggested);
 
-/// Takes in a recorded event: asks the policies what they would have answered, applies the record,
-/// tells the policies. Where their answer differs the record wins; the first difference is returned
-/// as a sentence, so that the user can be warned that a policy or the spec has changed.
+/// Replays a recorded event: asks the policies what they would have answered, applies the event,
+/// tells the policies. Where their answer differs the record wins; the difference is returned as a
+/// sentence, so that the user can be warned that a policy or the spec has changed.
 std::optional<std::string> replay(Policies& policies, Experiment& experiment, const Event& event);
 
 }  // namespace tune

@@ -27,7 +27,7 @@ class ExperimentReader : public StateReader {
   Experiment& experiment_;
 };
 
-/// The state and the policies, which are made fresh before anything is read and answer once more.
+/// The state and the policies: those are made fresh before anything is read, and are asked again.
 class Recovery final : public ExperimentReader {
  public:
   Recovery(Experiment& experiment, Policies& policies, std::function<Policies()> make);
@@ -48,8 +48,8 @@ class Recovery final : public ExperimentReader {
   std::optional<std::string> difference_;
 };
 
-/// Tells callbacks what they have missed: their saved state, and every result since the snapshot.
-/// A reading of its own, because callbacks are set up with the whole state.
+/// Gives callbacks their saved state and every result since the snapshot. It reads the journal a
+/// second time, because callbacks are set up with the whole state.
 class CallbackReplay final : public StateReader {
  public:
   CallbackReplay(CallbackList& callbacks, const Experiment& experiment)

@@ -29,17 +29,17 @@ struct UnderSpec {
   const Json& spec;
 };
 
-/// Goes on under another spec before the loop runs: what the policies of `before` know, those of
-/// `after` take over. At every moment the newest snapshot says under which spec the journal after
-/// it was written; `has_snapshot`: there is one already.
+/// Changes the spec before the loop runs: the policies of `after` load the state of those of
+/// `before`. At every moment the newest snapshot says under which spec the journal after it was
+/// written; `has_snapshot`: there is one already.
 void change_spec(const Experiment& experiment, UnderSpec before, UnderSpec after,
                  ExperimentStore& store, CallbackList& callbacks, TrialChanges& changes,
                  bool has_snapshot);
 
 class Snapshots {
  public:
-  /// `period_s`: time from one to the next; none: at least `shortest_period_s`, and so much that
-  /// taking them costs at most 1 part in 20 of it.
+  /// `period_s`: time from one snapshot to the next; none: at least `shortest_period_s`, and long
+  /// enough that snapshots cost at most 1/20 of the time.
   Snapshots(EventCommitter& committer, Policies& policies, ExperimentStore& store, Workers& workers,
             CallbackList& callbacks, Json spec, std::optional<Seconds> period_s);
 

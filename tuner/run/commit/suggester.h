@@ -38,15 +38,16 @@ class Suggester {
   // record
   void on_ask(TrialId trial);
   void on_trial_add(TrialId trial, const std::string& config);
-  /// The next new trial has a config that nobody has suggested: what was, is for those after it.
+  /// The next new trial has a config given by hand; a waiting suggestion goes to the trial after
+  /// it.
   void on_trial_add_by_hand(TrialId trial, const std::string& config);
   void on_exploit(TrialId trial, const std::string& new_config);
   void on_result(const Trial& trial, const Result& result);
-  void on_stop(TrialId trial);  ///< it ends before its training is complete
+  void on_stop(TrialId trial);  ///< the trial is ended before its training is complete
   void on_trial_pause(const Trial& trial);
   /// `is_of_machine`: it has failed, and that was the machine's fault.
   void on_trial_end(const Trial& trial, bool is_of_machine = false);
-  /// Another searcher takes over what this one knows: the same, made from another spec.
+  /// Replaces the searcher by one made from a changed spec, which loads this one's state.
   void on_change(Suggester fresh);
 
   // ---------------------------------------------------------------------------------- for new
@@ -55,17 +56,18 @@ class Suggester {
   /// next new one, and is `needed` now or may be later. Nothing while an answer is on its way, or
   /// if there is no use.
   std::optional<TrialId> to_ask(TrialId next, bool needed) const;
-  /// What was answered for the next new trial; nothing: that has not come yet. A suggestion stays
-  /// until the trial is added. What the searcher has thrown is thrown.
+  /// The searcher's answer for the next new trial; nothing: it has not come yet. A suggestion stays
+  /// until the trial is added. Rethrows what the searcher has thrown.
   std::optional<Answer> answer(TrialId next);
-  /// The same for a record of a trial: what was asked for before, or is now.
+  /// The same during a replay: the answer that was asked for before, else asks now and waits.
   Answer answer_at_once(TrialId next);
 
-  /// The state: at once, of everything told so far, but not after `work_beside`; or handed to
-  /// `then`, in this call or as a completion of the workers'.
+  /// The state after everything told so far. The first returns it at once, and must not be called
+  /// after `work_beside`; the second hands it to `then`, in this call or as a completion of the
+  /// workers.
   Json save() const;
   void save(std::function<void(Json)> then);
-  /// Error if it is not its own.
+  /// Error if `state` is not of this searcher.
   void load(const Json& state);
 
  private:
@@ -117,7 +119,7 @@ class Suggester {
   std::vector<Told> queue_;  ///< not given to a thread yet
   bool is_wanted_ = false;   ///< there is something in it that cannot wait
   bool is_working_ = false;
-  /// The suggestion that the last ask gave, if it gave one; belongs to whoever performs.
+  /// The suggestion that the last ask gave, if any; only the thread that runs `perform` uses it.
   std::optional<std::pair<TrialId, Suggestion>> last_answer_;
 };
 

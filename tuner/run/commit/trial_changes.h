@@ -8,7 +8,7 @@
 
 namespace tune {
 
-/// In the order in which they first did.
+/// In the order of their first change.
 class TrialChanges {
  public:
   /// Marks what `event` is about.

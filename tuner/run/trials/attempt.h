@@ -1,5 +1,5 @@
-// One launch of a trial, as the loop sees it: what its worker group has come to so far, and what
-// follows.
+// One launch of a trial, as the loop sees it: what its worker group has done so far, and what is
+// due.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace tune {
 
-/// How an attempt ends, once that is known. The record follows when its process is out of the way
-/// and its checkpoints are committed.
+/// How an attempt ends, once that is known. The end is recorded when its processes are gone and its
+/// checkpoints are committed.
 struct Ending {
   Outcome outcome = Outcome::completed;
   std::string reason;
@@ -44,7 +44,8 @@ struct Attempt {
   /// Why it is to end with its next result; that is in the journal.
   std::optional<std::string> stop_asked;
   bool has_said_done = false;  ///< its function has returned
-  /// Its program ended with success before it could be paused: it is asked for all that it printed.
+  /// Its program ended with success before it could be paused: the rest of its output is read as
+  /// results.
   bool is_at_end = false;
   /// The last result as a checkpoint would have it; with the directory that the trainable was told
   /// to write into, until it has answered.
@@ -52,8 +53,8 @@ struct Attempt {
   int pending_work = 0;           ///< commits and look-ups on the I/O pool that its end waits for
   Action next = Action::proceed;  ///< carried out when the save is answered
   std::optional<Ending> ending;
-  /// Steady: until then its end is not recorded, as what has ended it may be on its way to the
-  /// driver, too.
+  /// Steady: until then its end is not recorded, since the signal that ended it may reach the
+  /// driver, too, and then the end is no failure.
   Seconds held_until = 0;
   FailureFacts failure;  ///< of an exit by itself
   /// Of a program that saves by itself: what it has saved and nobody has copied yet, in its order;

@@ -50,8 +50,8 @@ class Attempts {
 
   Attempts(Parts parts, Executor& executor, const Resources& totals);
 
-  /// Room for one more: processes that wait, with what they hold, or what such a trial takes. A
-  /// place that is not used is given back.
+  /// Room for one more attempt: idle processes with their resources, or the resources of a new one.
+  /// An unused slot is given back.
   struct Slot {
     WorkerGroup* idle = nullptr;
     std::optional<Allocation> allocation;
@@ -59,9 +59,9 @@ class Attempts {
   };
   Slot find_slot();
   void give_back(const Slot& slot);
-  /// What has to end before there is one, as a phrase.
+  /// What has to end before there is a slot, as a phrase.
   std::string place_awaited() const;
-  /// False: the trial takes something else than the place has, and there is none of that now.
+  /// False: the trial needs other resources than the slot has, and they are not free now.
   bool start(TrialId trial, Slot slot);
 
   // What happened to processes.
@@ -73,21 +73,22 @@ class Attempts {
   }
   void on(CheckpointFound& wakeup);
   void on(LaunchAdvisory& wakeup);
-  /// Whoever has taken longer than it may.
+  /// Handles worker groups whose deadline has passed.
   void look_at_deadlines();
 
   /// A waiting trial goes on as a copy of another one. Error if that is not possible.
   void exploit(TrialId trial, Exploit exploit);
   /// Ends one trial that has not reported just now: at once, or with its next result.
   void stop(TrialId trial, const std::string& reason, EndedBy by);
-  /// A trial that is held now, by a record: it is saved with its next result and leaves.
+  /// The trial was recorded as held: it is saved with its next result, and its processes leave.
   void pause(TrialId trial);
-  /// The run winds down: those that have nothing to save go now, the others with what they answer
-  /// next.
+  /// The run winds down: attempts that have nothing to save end now, the others with their next
+  /// answer.
   void let_go();
-  /// Ends all. They have not come to their next result: they go on from their last checkpoint.
+  /// Ends all attempts without waiting for their next results; a resume continues from their last
+  /// checkpoints.
   void end_all(WorkerGroup::StopLevel stop_level);
-  /// Processes that wait for a trial leave.
+  /// Ends the idle processes.
   void dismiss_idle();
   void extend_deadlines(Seconds seconds) {
     worker_groups_.extend_deadlines(seconds);

@@ -17,32 +17,32 @@
 
 namespace tune {
 
-/// States: closed (all may be launched), open (none), probing (one has been, and shows how things
-/// are), given up. Times are steady.
+/// States: closed (launches are allowed), open (none are), probing (half open: one was launched,
+/// and its outcome decides), given up. Times are steady.
 ///
-/// A failure that its config explains says nothing about the machine, once other configs have
-/// worked: one that is known for it (Blame::config), and one of a kind that has come and gone
-/// before while other trials went on. A searcher that goes where configs fail must not hold up the
-/// search.
+/// Failures that a config explains do not count, once other configs have worked: those with
+/// Blame::config, and those of a kind that came and went before while other trials went on.
+/// Otherwise a searcher that explores where configs fail would hold up the search.
 class CircuitBreaker {
  public:
-  /// So many different trials that fail before the first result of all: the program cannot run.
+  /// If so many different trials fail before the first result of all, the program cannot run.
   static constexpr std::size_t most_failures_before_any_result = 5;
-  /// The same where configs explain them: the first ones may well all be too large.
+  /// The same where configs explain the failures: the first configs may well all be too large.
   static constexpr std::size_t most_explained_before_any_result = 20;
-  /// So often trials have failed alike with results of others between: it is their configs'.
+  /// After so many streaks of one kind of failure, with results of others between, it is the
+  /// configs' fault.
   static constexpr int least_returns = 2;
   /// Pauses between tries: 1 s, 2 s, 4 s ...
   static constexpr Seconds first_pause_s = 1;
   static constexpr Seconds longest_pause_s = 120;
   static constexpr int most_pauses = 10;
   static constexpr int most_pauses_before_any_result = 3;
-  /// Who lives so long, and twice as long as those that have failed, shows that it can.
+  /// A probe that lives so long, and twice as long as the attempts that failed, counts as working.
   static constexpr Seconds shortest_life_s = 10;
 
-  /// `max_failures_in_a_row`: so many different trials that fail, without a result between, are no
-  /// accident; -1: however many are one. `has_results`: some trial has reported one, be it in an
-  /// earlier session.
+  /// `max_failures_in_a_row`: opens after so many different trials have failed without a result
+  /// between; -1: never. `has_results`: some trial has reported a result, perhaps in an earlier
+  /// session.
   CircuitBreaker(int max_failures_in_a_row, bool has_results)
       : limit_(max_failures_in_a_row), has_results_(has_results) {}
 
@@ -54,22 +54,23 @@ class CircuitBreaker {
   /// An attempt that was begun at `began_at` has failed.
   void on_failure(TrialId trial, const std::string& reason, Blame blame, Seconds began_at,
                   Seconds now);
-  /// Of the failure that comes next: its trial has reported what no trial of this search may.
+  /// The next failure is of a trial whose result could not be accepted (make_result has thrown).
   void on_unfit_result() { is_unfit_ = !has_results_; }
-  /// What was begun before those that fail shows nothing by its results.
+  /// A result of an attempt begun at `began_at`. Does not count if that was before the failing
+  /// ones: an old process may run well on a machine that can start no new one.
   void on_result(Seconds began_at);
-  /// A trial ended otherwise: it shows nothing.
+  /// The trial's attempt ended in another way, which says nothing about the machine.
   void on_end(TrialId trial);
 
   /// What it waits for before it allows the next launch, as a phrase; empty: for nothing.
   std::string waits_for(Seconds now) const;
 
-  /// When it may think otherwise without being told anything.
+  /// Steady time at which its answer may change without another call.
   Seconds deadline() const;
 
   /// Sentences for the user since the last call.
   std::vector<std::string> take_notices();
-  /// Trials that have failed while it looked as if the machine had: each gets one more try.
+  /// Trials that failed by what turned out to be the machine's fault: each gets one more try.
   std::set<TrialId> take_blameless();
   /// Why the run is to end; nothing while there is hope.
   const std::optional<std::string>& given_up() const { return given_up_; }

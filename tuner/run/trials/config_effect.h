@@ -1,5 +1,5 @@
-// Whether configs have an effect: trials that have different ones and come to the same, to the last
-// digit, hint at a program that does not read its config.
+// Whether configs have an effect: trials with different configs and results that are equal to the
+// last digit hint at a program that does not read its config.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace tune {
 
-/// Compares all trials with what the first one to come to an iteration had there, and is done at
-/// the first difference: so it costs next to nothing in a search whose configs matter, and nothing
-/// per trial.
+/// Compares each result with the first trial's result of that iteration, and stops at the first
+/// difference: so it costs next to nothing where configs matter, and keeps nothing per trial.
 class ConfigEffect {
  public:
-  /// So many trials with different configs are no accident.
+  /// With so many different configs, equal results are no accident.
   static constexpr std::size_t least_trials = 3;
-  /// What a curve must have been through: early on, or on few samples, many come to the same.
+  /// How often the curve must have changed: early on, or with few samples, many configs give the
+  /// same value.
   static constexpr int least_changes = 2;
-  /// Of programs with a shorter curve, such as a single result, so many trials with a result of so
-  /// many digits: a share of few samples has fewer.
+  /// For a shorter curve, such as a single result: so many trials, whose results have so many
+  /// digits. A share of few samples has fewer digits.
   static constexpr std::size_t least_short_trials = 5;
   static constexpr int least_digits = 8;
   /// With fewer digits, as accuracies in percent have, more trials: with some samples several

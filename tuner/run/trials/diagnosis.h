@@ -14,19 +14,19 @@
 
 namespace tune {
 
-/// Whether it is no trial's fault that they are gone. What was in the way of one that has reported
-/// a result since came later.
+/// Whether the machine is at fault that the processes are gone. After a first result an obstacle of
+/// the launch no longer explains an end.
 bool is_machines_fault(const WorkerGroup::Gone& gone, bool has_result);
 
-/// What is to be said of it then.
+/// The sentence for that.
 std::string machines_fault(const WorkerGroup::Gone& gone);
 
 /// The end of an attempt whose processes were not asked to leave. `facts` gets what the rules of
 /// the spec ask about.
 Ending ending_of(const WorkerGroup::Gone& gone, bool has_result, FailureFacts& facts);
 
-/// Whether a process has ended as by a signal that who sends it sends to the driver as well: of a
-/// batch system, or of a terminal.
+/// Whether a process was ended by a signal that usually reaches the driver, too: from a batch
+/// system, or from a terminal.
 bool is_ended_from_outside(const WorkerGroup::Gone& gone);
 
 /// What the program itself said last: mostly what the user wants to know.
@@ -34,8 +34,7 @@ struct LogDiagnosis {
   ErrorLine said;
   std::optional<std::string> no_retry;  ///< see Ending
   Blame blame = Blame::unknown;
-  /// On the disk where its log is nothing more can be written: it may have failed of that, and
-  /// what it said last may be lacking.
+  /// The disk of its log is full: that may be why it failed, and its last words may be missing.
   bool is_disk_full = false;
   /// Where it has said nothing to its stderr: see usage_line.
   std::string usage = {};

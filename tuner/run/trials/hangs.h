@@ -15,8 +15,7 @@
 
 namespace tune {
 
-/// The last few times of many, for their median; taking one in costs the same however many there
-/// were.
+/// The last few durations, for their median. Adding one has constant cost.
 class RecentTimes {
  public:
   void add(Seconds time_s) { times_[count_++ % times_.size()] = time_s; }
@@ -39,7 +38,7 @@ struct ProcessesSeen {
   std::optional<Seconds> silent_s;  ///< since they have printed anything; nothing: not known
 };
 
-/// A trial whose step is one, for whoever asks.
+/// A trial whose step takes far too long.
 struct TrialHang {
   TrialId trial{};
   std::string sentence;  ///< which step, for how long, and what its processes are at

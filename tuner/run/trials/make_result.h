@@ -1,5 +1,5 @@
-// From what a trainable reports to a result: the driver's own fields around the metrics, and what
-// asks for a checkpoint of it.
+// Makes a result of what a trainable reports: adds the driver's own fields, and reads the request
+// for a checkpoint.
 #pragma once
 
 #include <string>

@@ -55,7 +55,8 @@ class WarmPool {
   bool has_unmeasured() const { return measured_ < kept_.size(); }
   /// The groups of all, to be measured.
   std::vector<std::int64_t> groups() const;
-  /// What came of that, and what else is available; who has joined or gone since is left alone.
+  /// The measured memory of `groups`, and what else is available; processes that joined or left
+  /// meanwhile are left as they are.
   void measured(const std::vector<std::int64_t>& groups, const std::vector<MemoryMeter::Use>& uses,
                 std::uint64_t available);
 

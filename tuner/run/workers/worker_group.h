@@ -49,7 +49,7 @@ class WorkerGroup {
   /// By what they have been told to end.
   enum class StopLevel { none, request, sigterm, sigkill };
 
-  /// What it does to the world. What is called comes to pass later, in the order of the calls.
+  /// How a group acts on processes. Calls take effect later, in their order.
   class Transport {
    public:
     virtual ~Transport() = default;
@@ -64,7 +64,7 @@ class WorkerGroup {
     virtual Seconds steady() const = 0;
   };
 
-  // What its processes have come to, as one.
+  // Events of the whole group.
   /// A process runs: to be recorded.
   struct Started {
     std::int64_t pid = 0;
@@ -72,7 +72,8 @@ class WorkerGroup {
   };
   /// All have said hello and know what they are to train.
   struct Ready {};
-  /// A reset has not come to a result: they leave, and others are launched in their place.
+  /// A reset failed before its first result: the processes leave, and others are launched in their
+  /// place.
   struct Replaced {};
   /// All have taken the step; this is what the first has reported, with what the others add.
   struct Stepped {
@@ -83,11 +84,12 @@ class WorkerGroup {
     std::optional<std::string> error;
     std::vector<RankPart> parts;  ///< by rank; empty where nobody has a rank
   };
-  /// One said that it failed, or what it must not say now. They have not been asked to leave.
+  /// One process reported a failure, or sent a message that is not due. None has been asked to
+  /// leave.
   struct Failed {
     std::string reason;  ///< a sentence
   };
-  /// They took longer than they may. They have not been asked to leave.
+  /// They took longer than allowed. None has been asked to leave.
   struct Overdue {
     std::string reason;  ///< a sentence
   };
@@ -95,8 +97,8 @@ class WorkerGroup {
   struct Stayed {};
   /// All are gone, or given up: how the one ended whose fault it is.
   using Gone = ProcessesGone;
-  /// Asked to leave, it had run to its end before, with success: state ready, for what it has
-  /// reported and nobody has heard.
+  /// It was asked to leave, but had run to its end before, with success. State ready: its last
+  /// results are still to be read.
   struct AtEnd {};
   using WorkerEvent = std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed,
                                    Overdue, Gone, Stayed, AtEnd>;
@@ -142,7 +144,7 @@ class WorkerGroup {
   void leave(StopLevel stop_level);
   /// The deadline is at most `seconds` from now.
   void shorten_deadline(Seconds seconds);
-  /// Time in which the driver did not run is nobody's silence.
+  /// Time in which the driver did not run does not count as silence of a trainable.
   void extend_deadlines(Seconds seconds);
 
   State state() const { return state_; }
@@ -159,8 +161,8 @@ class WorkerGroup {
   Seconds deadline() const { return deadline_; }  ///< steady
   Seconds told_at() const { return told_at_; }    ///< steady; of the last step or save
   const Allocation& allocation() const { return allocation_; }
-  /// What the first process of it says on stderr, or the one whose fault its end is, and where in
-  /// that file it begins; also afterwards.
+  /// The stderr file of the first process, or of the one that the end is attributed to, and where
+  /// the attempt begins in it; also after the end.
   const std::filesystem::path& log() const { return failure_.log(); }
   std::uint64_t log_begin() const { return failure_.log_begin(); }
   /// The first process; 0 if it does not run.
@@ -171,7 +173,7 @@ class WorkerGroup {
   /// Who of several has not answered what all were asked; empty if nobody or all of one.
   std::string late() const { return ranks_.late(); }
 
-  /// For whom they work; whoever steers the worker group sets it.
+  /// The trial that they train; set by the owner of the group.
   std::optional<TrialId> trial;
 
  private:
@@ -180,7 +182,7 @@ class WorkerGroup {
   WorkerEvent end_of_step();
   WorkerEvent end_of_save();
   WorkerEvent continue_without(const RankProcess& left);
-  /// Told to become another trial's, and has not answered what was asked of it as that.
+  /// It was reset to another trial, and has not answered its first command as that trial.
   bool is_being_reset() const {
     return (state_ == State::ready || state_ == State::stepping || state_ == State::saving) &&
            start_.has_value();

@@ -1,5 +1,5 @@
-// All worker groups of a run: who speaks in which, whose time is up next, and how what they decide
-// reaches the executor.
+// All worker groups of a run: finds the group of a launch and the next deadline, and passes the
+// groups' commands on to the executor.
 #pragma once
 
 #include <list>
@@ -26,10 +26,10 @@ class WorkerGroups final : private WorkerGroup::Transport {
   /// One without processes.
   void close(WorkerGroup& worker_group);
 
-  /// Who speaks; null for a process that is not in any.
+  /// The group of the launch; null if it is in none.
   WorkerGroup* of(LaunchId launch);
   std::list<WorkerGroup>& all() { return all_; }
-  /// Some process has not gone and may be waited for.
+  /// Some process still lives, and may be waited for.
   bool any_lives() const;
 
   /// Steady time at which the next deadline is over.
