@@ -1,5 +1,5 @@
-// The seam for a second place of checkpoints: told what is committed and dropped, and asked what it
-// still needs. Implementation: tuner/remote.
+// The interface for copying checkpoints to a second place: it is told which are committed and
+// dropped, and says which it still needs. Implementation: tuner/remote.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,28 @@
 
 namespace tune {
 
-/// All members are the loop's, and wait for nothing.
+/// All members are called on the loop's thread, and never block.
 class CheckpointReplicator {
  public:
   virtual ~CheckpointReplicator() = default;
 
-  /// A record of it is made. `is_best`: of its trial's by now.
+  /// The checkpoint was recorded, perhaps not durably. `is_best`: it is its trial's best so far.
   virtual void expect(CheckpointRef checkpoint, bool is_best) = 0;
   /// That record is on disk.
   virtual void committed(CheckpointRef checkpoint) = 0;
-  /// The record that disowns them is on disk.
+  /// The record that drops them is on disk.
   virtual void dropped(TrialId trial, const std::vector<int>& indices) = 0;
 
-  /// Whether it may not be dropped yet: a trial's last one that is there, until a newer one is.
+  /// Whether it must not be dropped yet: the newest of a trial on the remote, until a newer one is
+  /// there.
   virtual bool needs(CheckpointRef checkpoint) const = 0;
 
   /// How many of a trial's newest checkpoints stay on this disk; nothing: all.
   virtual std::optional<int> keep_local() const = 0;
-  /// Where it is, whole; nothing if it is not there.
+  /// Its place on the remote; nothing if it is not there, whole.
   virtual std::optional<RemotePlace> place(CheckpointRef checkpoint) const = 0;
-  /// Downloads an evicted one to where CheckpointStorage accepts it. Asked for again while that is
-  /// under way, it is the same.
+  /// Downloads an evicted one to where CheckpointStorage accepts it. A second call while that is
+  /// under way changes nothing.
   virtual void fetch(CheckpointRef checkpoint) = 0;
 
   struct Fetched {
@@ -41,7 +42,7 @@ class CheckpointReplicator {
   struct News {
     std::vector<Fetched> fetched;
     std::vector<std::string> notices;
-    std::vector<TrialId> settled;  ///< trials of which `needs` may answer otherwise now
+    std::vector<TrialId> settled;  ///< trials for which `needs` may have changed
     std::string taken_over;        ///< why this driver must end; empty: it need not
   };
   virtual News take_news() = 0;

@@ -14,7 +14,7 @@
 
 namespace tune {
 
-/// What one of several processes had to do with a checkpoint.
+/// The part of one rank in a checkpoint.
 struct RankPart {
   int rank = 0;
   double save_s = 0;                  ///< until it had answered
@@ -22,7 +22,7 @@ struct RankPart {
   std::optional<double> load_s;       ///< that it says it took to load what it began with
 };
 
-/// A result that a checkpoint has, and its trial had not come to when it was made.
+/// A result that a checkpoint contains, but that its trial had not reported when it was made.
 struct ResultAhead {
   std::int64_t iteration = 0;
   std::string metrics = "{}";  ///< JSON text
@@ -44,8 +44,8 @@ struct ManifestHeader {
   std::string config = "{}";         ///< JSON text; empty: none
   std::vector<RankPart> parts = {};  ///< by rank; empty where nobody has a rank
   std::vector<ResultAhead> results = {};  ///< mostly none; the last one is of `iteration`
-  /// Nobody knows whether a program that saves by itself did so before it printed that result or
-  /// after, or that of what it went back to: it may be the model of a later one.
+  /// It is a guess which result the checkpoint is of: of a program that saves by itself it is not
+  /// known whether it saves before or after it prints a result, so the model may be of a later one.
   bool is_guess = false;
 };
 
@@ -54,8 +54,8 @@ struct CommittedCheckpoint {
   std::uint64_t files = 0;
 };
 
-/// A directory or file of a trial cannot be made, and nothing that lies there is in its way: no
-/// fault of the trial's.
+/// A directory or file of a trial cannot be made, and nothing of the trial's stands in its place:
+/// so it is not the trial's fault.
 class NotMade : public Error {
  public:
   explicit NotMade(const Error& error) : Error(error) {}
@@ -79,14 +79,14 @@ class CheckpointStorage {
   /// removed.
   virtual std::filesystem::path begin(CheckpointRef checkpoint, int attempt) = 0;
 
-  /// Takes a directory that a function trainable says it hands over to where `begin` would have
-  /// made one. Answers where it lay if it was moved, nothing if it was copied. After an Error it is
-  /// where it was, as it was.
+  /// Moves a directory that a function trainable has reported to the place where `begin` makes one.
+  /// Returns where it lay if it was moved, nothing if it was copied. After an Error it is
+  /// unchanged.
   virtual std::filesystem::path adopt_checkpoint(CheckpointRef checkpoint, int attempt,
                                                  const std::string& reported) = 0;
 
-  /// Moves what another rank hands over, of the same checkpoint, into the directory that
-  /// adopt_checkpoint has made. Error, and nothing is moved, if a file of it is there already.
+  /// Moves the part that another rank has reported for the same checkpoint into the directory of
+  /// adopt_checkpoint. Error, and nothing is moved, if one of its files is there already.
   virtual void add_part(CheckpointRef checkpoint, int attempt, const std::string& reported) = 0;
 
   /// Copies `from`, a file or a directory that lies in `root`, to where `begin` would have made a
@@ -103,23 +103,23 @@ class CheckpointStorage {
   virtual void clear(TrialId trial, const std::filesystem::path& within,
                      const std::vector<std::filesystem::path>& names) = 0;
 
-  /// Makes what was written aside a checkpoint, whole or not at all. When it returns, power may
-  /// fail. After an Error there is no checkpoint and nothing aside: it is removed or, if it was
-  /// moved from `origin`, given back.
+  /// Makes the directory that was written aside a checkpoint, atomically and durably. After an
+  /// Error there is no checkpoint, and the directory is removed or, if it came from `origin`, moved
+  /// back.
   virtual CommittedCheckpoint commit(const ManifestHeader& header,
                                      const std::filesystem::path& origin = {}) = 0;
 
-  /// Removes what was written aside for a save that nobody waits for any more.
+  /// Removes the directory aside of a save that was given up.
   virtual void discard(CheckpointRef checkpoint, int attempt) = 0;
-  /// The same for what a function says it hands over: if it would be moved and has a name that is
-  /// reserved for that. Everything else is left alone.
+  /// The same for a directory that a function has reported, if its name is reserved for that. A
+  /// directory with a name of the user's stays.
   virtual void discard(TrialId trial, const std::string& reported) = 0;
 
   /// Why the checkpoint cannot be trusted, as a sentence; nothing if it is whole.
   virtual std::optional<std::string> verify(CheckpointRef checkpoint) = 0;
-  /// The same of a directory that the user has named: one without a manifest is taken as it is.
+  /// The same for a directory that the user has named: without a manifest it is taken as it is.
   virtual std::optional<std::string> verify_foreign(const std::filesystem::path& checkpoint) = 0;
-  /// Where it can be read, on this machine. Only what `verify` found whole can be relied on.
+  /// Its directory on this machine. Rely on it only after `verify`.
   virtual std::filesystem::path locate(CheckpointRef checkpoint) = 0;
 
   /// What its manifest says. Error if that is not what was written.
@@ -127,16 +127,16 @@ class CheckpointStorage {
 
   /// Whether it is not here but on a remote.
   virtual bool is_evicted(CheckpointRef checkpoint) = 0;
-  /// Takes it off this disk, which it need not be on any more; `place`: where it is, whole. A crash
-  /// at any instant leaves it whole, or evicted.
+  /// Removes it from this disk; `place`: where it is, whole. A crash at any instant leaves it
+  /// whole, or evicted.
   virtual void evict(CheckpointRef checkpoint, const RemotePlace& place) = 0;
-  /// Takes in what was downloaded of an evicted one to the directory that `begin` makes for attempt
-  /// 0, if that is the checkpoint, byte for byte; else that is removed, and what is wrong with it
-  /// is answered, as a sentence. One that is here already is fine.
+  /// Verifies a downloaded checkpoint, which lies in the directory that `begin` makes for attempt
+  /// 0, and puts it in its place. If it is not the checkpoint, byte for byte, it is removed, and a
+  /// sentence says what is wrong. Nothing to do if the checkpoint is here already.
   virtual std::optional<std::string> accept(CheckpointRef checkpoint) = 0;
 
-  /// Renames a damaged one, for its owner to look at; answers the new place. Of one that is
-  /// absent or evicted nothing is left here, and nothing is answered.
+  /// Renames a damaged checkpoint, for the user to look at; returns its new path, empty if it is
+  /// absent or evicted.
   virtual std::filesystem::path set_aside(CheckpointRef checkpoint) = 0;
   virtual void remove(CheckpointRef checkpoint) = 0;
 };

@@ -1,5 +1,5 @@
 // Checkpoint directories: written aside, given a manifest, synced, renamed; verified before use.
-// Decides nothing: what to keep is core/retention.h's business. docs/checkpoints.md is the guide.
+// Decides nothing: tuner/model/retention.h says what to keep. docs/checkpoints.md is the guide.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class CheckpointStore final : public CheckpointStorage {
   CheckpointStore(FileSystem& files, std::filesystem::path experiment)
       : files_(files), experiment_(std::move(experiment)) {}
 
-  /// `work` in the trial's directory. A trial that a driver without such directories has started
-  /// goes on in its own directory, where its files are.
+  /// `work` in the trial's directory. A trial started by an old driver, which made no such
+  /// directory, goes on in the trial's own directory, where its files are.
   std::filesystem::path make_working_directory(TrialId trial) override;
   std::filesystem::path write_config(TrialId trial, const std::string& config) override;
 
@@ -45,7 +45,7 @@ class CheckpointStore final : public CheckpointStorage {
   void clear(TrialId trial, const std::filesystem::path& within,
              const std::vector<std::filesystem::path>& names) override;
 
-  /// What a reported name means; see HandedOver.
+  /// Judges a reported name; see HandedOver.
   HandedOver judge(TrialId trial, const std::string& reported);
   /// Moves it aside (copies and removes if it lies on another file system). Links from the root on
   /// into it become relative ones.
@@ -73,9 +73,9 @@ class CheckpointStore final : public CheckpointStorage {
   bool is_evicted(CheckpointRef checkpoint) override;
   void evict(CheckpointRef checkpoint, const RemotePlace& place) override;
   std::optional<std::string> accept(CheckpointRef checkpoint) override;
-  /// Why what lies in `arrived`, where nobody else puts anything, is not the whole checkpoint
-  /// `checkpoint` of that manifest, as a sentence. What the manifest says is judged as a whole
-  /// first; then the links are made that a remote does not keep.
+  /// Why the download in `arrived`, a directory of its own, is not the whole checkpoint
+  /// `checkpoint` of that manifest, as a sentence. First the manifest is judged as a whole; then
+  /// the links are made that a remote does not store.
   std::optional<std::string> damage_of_arrived(const std::filesystem::path& arrived,
                                                const std::string& manifest,
                                                const std::filesystem::path& checkpoint);

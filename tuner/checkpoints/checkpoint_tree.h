@@ -1,4 +1,4 @@
-// What a directory holds that is to become a checkpoint, and whether that can be kept.
+// The content of a directory that is to become a checkpoint, and whether it can be kept.
 // Changes nothing on the disk.
 #pragma once
 

@@ -1,6 +1,6 @@
-// The files and links that a directory has by what somebody else says: a manifest, a marker, a list
-// of objects on a store. Judged as a whole before any of it is made, as each link goes through the
-// others.
+// The files and links of a directory as an untrusted list has them: a manifest, a marker, the
+// objects on a store. Judged as a whole before any of them is made, since links can lead through
+// each other.
 // Touches no disk.
 #pragma once
 
@@ -18,13 +18,13 @@ namespace tune {
 /// a NUL, no longer than the kernel takes.
 std::optional<std::string> wrong_name(std::string_view name);
 
-/// The links of a directory, and where a kernel comes to by way of them.
+/// The links of a directory, resolved as a kernel does it.
 class LinkMap {
  public:
   void add(std::string name, std::string target);
-  /// Whether the way to `name` and on, through whatever links are met, never leaves the directory.
-  /// What goes in a circle leads nowhere; what is too long for a kernel to follow is not followed,
-  /// and does not stay.
+  /// Whether resolving `name`, through all links on the way, never leaves the directory. More links
+  /// than a kernel follows (a circle, say) lead nowhere, so they stay inside; a way with too many
+  /// parts counts as leaving.
   bool stays_inside(std::string_view name) const;
 
  private:
@@ -50,9 +50,9 @@ struct DescribedTree {
   std::uint64_t bytes() const;  ///< of the files; at most as many as a disk can have
 };
 
-/// Why no checkpoint holds that, as a sentence: names that are none, that are taken, or that two
-/// have; something that lies below a file or a link; a link from the root on or out of the tree;
-/// more bytes than there can be.
+/// Why the tree cannot be a checkpoint's, as a sentence: invalid, reserved or duplicate names; an
+/// entry below a file or a link; an absolute link, or one out of the tree; more bytes than a disk
+/// can have.
 std::optional<std::string> wrong_tree(const DescribedTree& tree);
 
 }  // namespace tune

@@ -33,8 +33,8 @@ std::string evicted_text(const Evicted& evicted);
 void write_evicted(FileSystem& files, const std::filesystem::path& checkpoint,
                    const Evicted& evicted);
 
-/// Frees the place of that file. A directory there is nobody's here: it is renamed to ....corrupt.
-/// Error (machine).
+/// Removes that file. A directory in its place is not ours: it is renamed to ....corrupt. Error
+/// (machine).
 void remove_evicted(FileSystem& files, const std::filesystem::path& checkpoint);
 
 /// For whoever wants to read it: where it is, and what brings it back.

@@ -1,5 +1,5 @@
-// The judge of what a function trainable says it hands over. Nothing that it has not passed is
-// taken over: a program may say anything, by accident too.
+// Judges a directory that a function trainable reports as its checkpoint. Nothing is taken over
+// unjudged: a program may report any name, also by accident.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ class HandedOver {
 
   const std::filesystem::path& directory() const { return directory_; }
   const CheckpointTree& tree() const { return tree_; }
-  /// It has a name that is reserved for this, so that nobody misses it.
+  /// Its name is reserved for reported checkpoints, so that the driver may remove it unasked.
   bool is_made_for_this() const;
 
  private:

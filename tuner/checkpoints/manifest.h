@@ -1,5 +1,5 @@
-// What a checkpoint's manifest.json says, whoever has written it. docs/file_formats.md is the
-// reference.
+// Reads a checkpoint's manifest.json, which may be damaged or somebody else's. docs/file_formats.md
+// is the reference.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace tune {
 
-/// So many a manifest may have, which is that of about a million files: reading one takes several
-/// times its bytes.
+/// The most bytes of a manifest, which are enough for about a million files: reading one takes
+/// several times its bytes of memory.
 constexpr std::size_t most_manifest_bytes = std::size_t{128} << 20;
 
 /// Discarded if it is no JSON, too long or nested too deeply.
@@ -26,7 +26,7 @@ bool is_guess(const Json& manifest);
 /// Json::exception, and std::invalid_argument with a sentence.
 DescribedTree tree_in(const Json& manifest);
 
-/// So many the checkpoint of that manifest has, with the manifest; of none, that alone.
+/// The bytes of the checkpoint with its manifest; if `manifest` cannot be read, of the text alone.
 std::uint64_t bytes_in(const std::string& manifest);
 
 /// Whether a manifest is of the checkpoint that has its place there, and not of another one.

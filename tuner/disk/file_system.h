@@ -1,5 +1,5 @@
-// The one door to the disk. The real one is PosixFileSystem; tests have one in memory that forgets
-// what was not synced, fills up and tears writes.
+// The interface to the disk (as leveldb's Env). The real one is PosixFileSystem; tests have one in
+// memory that forgets what was not synced, fills up and tears writes.
 #pragma once
 
 #include <compare>
@@ -41,8 +41,8 @@ struct DirectoryEntry {
   bool is_link = false;  ///< none of the three: a socket, a device, ...
 };
 
-/// What tells that a file has been written to without reading it: who writes changes it, also with
-/// a copy of the same size, and whoever sets its times.
+/// Tells without reading a file whether it was written to: each write changes the stamp, also one
+/// of the same size, and so does setting the file's times.
 struct FileStamp {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -51,8 +51,8 @@ struct FileStamp {
   auto operator<=>(const FileStamp&) const = default;
 };
 
-/// A lock on a directory that all processes of this kernel see, whatever their namespaces, and none
-/// of another's. It goes with the object, and with the process.
+/// A lock on a directory in this host's kernel: seen in all namespaces, not on other hosts. It ends
+/// with the object, and with the process.
 class DirectoryHold {
  public:
   virtual ~DirectoryHold() = default;
@@ -74,9 +74,9 @@ class PlaceTaken : public Error {
       : Error(Fault::machine, "something else is in the place of " + place.native()) {}
 };
 
-/// A directory that was looked up once. What is put below it gets there whatever has its name
-/// meanwhile, and by way of no link: one on the way down is in the place of a directory.
-/// Directories that are missing are made. Names are relative, and have passed `wrong_name`.
+/// An open directory. Whatever is put below it gets there even if the directory is renamed
+/// meanwhile, and never through a link: a link on the way counts as PlaceTaken. Missing directories
+/// are made. Names are relative, and have passed `wrong_name`.
 class OpenDirectory {
  public:
   virtual ~OpenDirectory() = default;
@@ -144,8 +144,8 @@ class FileSystem {
   /// written to are made writable. As deep as you like.
   /// What is mounted below it is left alone, with an Error.
   virtual void remove_tree(const std::filesystem::path& directory) = 0;
-  /// Lets its owner list, enter and write to a directory, as far as that may be changed; where
-  /// there are no permissions, nothing.
+  /// Gives the owner permission to list, enter and write to a directory, if that is allowed; does
+  /// nothing on file systems without permissions.
   virtual void make_accessible(const std::filesystem::path& directory);
   virtual void sync_file(const std::filesystem::path& file) = 0;
   virtual void sync_directory(const std::filesystem::path& directory) = 0;

@@ -20,7 +20,7 @@ namespace tune {
 /// A lock is renewed so many times in its lease: some renewals may come late.
 inline constexpr int renewals_in_lease = 6;
 
-/// What one process sees of the locks of owners whose life it cannot see, by its own clock.
+/// Watches, by this process's clock, the locks of owners whose processes it cannot see.
 class LeaseWatch {
  public:
   enum class Sign {
@@ -28,8 +28,8 @@ class LeaseWatch {
     alive,  ///< renewed since the first look
     over,   ///< not renewed for the whole lease
   };
-  /// Two looks that lie further apart have seen nothing of the time between them: this process was
-  /// stopped, or the disk did not answer. The watch begins anew then.
+  /// If two looks are further apart, this process was stopped or the disk did not answer, so a
+  /// renewal may have been missed: the watch begins anew.
   static constexpr Seconds longest_gap_s = 5;
 
   explicit LeaseWatch(std::function<Seconds()> clock = seconds_since_boot);
@@ -52,7 +52,7 @@ class LeaseWatch {
   std::map<std::filesystem::path, Seen> seen_;
 };
 
-/// A thread that does something again and again, until it is destroyed. It hears no signals.
+/// A thread that calls `work` periodically until it is destroyed. Signals are blocked in it.
 class Repetition {
  public:
   Repetition(Seconds period_s, std::function<void()> work);

@@ -10,7 +10,7 @@
 
 namespace tune {
 
-/// A process, named so that other namespaces, containers and hosts know which one is meant.
+/// Identifies a process across namespaces, containers and hosts.
 struct ProcessIdentity {
   std::string host;
   std::int64_t pid = 0;           ///< as its own process namespace has it
@@ -26,8 +26,8 @@ ProcessIdentity this_identity();
 /// none, if it is dead and only waits to be reaped, or if /proc does not show it.
 std::optional<std::uint64_t> process_start_ticks(std::int64_t pid);
 
-/// Whether both are, or were, processes of one start of one kernel. By the host's name where an
-/// older program has not said which start it was.
+/// Whether both are, or were, processes of the same boot of the same kernel. By the host's name
+/// where an older program has not recorded the boot.
 bool is_same_kernel(const ProcessIdentity& a, const ProcessIdentity& b);
 
 enum class Life {
@@ -36,9 +36,10 @@ enum class Life {
   unknown,  ///< cannot be seen from here
 };
 
-/// What `self` can say of `process`. A process of another namespace is running if it is seen, and
-/// dead if it is not although others of that namespace are. One of this host's earlier boot is dead
-/// if its last sign of life (Unix time) is older than this boot; without that time it is unknown.
+/// Whether `process` lives, as seen by `self`. A process of another pid namespace runs if it is
+/// seen, and is dead if only others of that namespace are seen. One of an earlier boot of this host
+/// is dead if its last sign of life (Unix time) is older than this boot; without that time it is
+/// unknown.
 Life life_of(const ProcessIdentity& process, const ProcessIdentity& self,
              std::optional<Seconds> last_sign = {});
 

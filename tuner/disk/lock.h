@@ -1,5 +1,5 @@
-// One driver per experiment: a file that says whose it is, a hold on the directory in the kernel,
-// and a lease that the owner renews. Taken over from the dead.
+// One driver per experiment: a lock file with the owner's name, a kernel lock on the directory, and
+// a lease that the owner renews. A dead owner's lock is taken over.
 #pragma once
 
 #include <atomic>
@@ -34,10 +34,10 @@ LockOwner this_process(Seconds now);
 /// Error (user) that says what to do.
 std::optional<LockOwner> read_lock(FileSystem& files, const std::filesystem::path& file);
 
-/// Who drives, as far as can be seen from here.
+/// The driver of an experiment, as far as can be seen from here.
 struct Driver : LockOwner {
   bool is_here = false;   ///< on this kernel, if perhaps in another namespace
-  bool is_seen = false;   ///< it lives; if not, nobody can tell at one look
+  bool is_seen = false;   ///< it was seen to live; if not, one look cannot tell
   Seconds last_sign = 0;  ///< Unix time by the file system's clock; 0 if there is none
 };
 /// Nothing if nobody does, or a process that is dead for sure, or one whose lock was copied here.
@@ -79,22 +79,22 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  /// Whether it was taken over from an owner that may still live, and knows nothing of it.
+  /// Whether it was taken over from an owner that may still live and not know of it.
   bool is_from_unseen() const { return is_from_unseen_; }
 
   // What follows is from any thread, and does nothing for an owner without a lease.
 
-  /// Error (machine) if the lock is another's now: for good, whatever becomes of the file. One that
-  /// is gone is made again, unless another may have come and gone since the lease was over. A file
-  /// that cannot be read says nothing: see `require`.
+  /// Error (machine) if another process has the lock now; from then on always. A missing file is
+  /// made again, unless the lease was over, so that another owner may have come and gone. A file
+  /// that cannot be read decides nothing: see `require`.
   void confirm();
   /// Renews the lease, then as `confirm`.
   void renew();
   /// Whether the lease is older than the thread that renews it should ever let it become: this
   /// process did not run, or the disk does not answer.
   bool is_old() const;
-  /// Before something is written: renews if that is old. Error (machine) also if that is not
-  /// possible and half of the lease has passed, since others may soon believe in our death.
+  /// Call it before something is written: renews an old lease. Error (machine) also if that fails
+  /// and half of the lease has passed, since others may soon take this driver for dead.
   void require();
   /// Error (machine) if one of the above has found the lock to be another's. Looks at no file.
   void refuse_if_lost() const;

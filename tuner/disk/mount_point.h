@@ -1,4 +1,4 @@
-// Whether a directory is where another file system, or another place of the same, begins.
+// Whether a directory is a mount point, bind mounts included.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A disk that takes everything and keeps nothing: for experiments that nobody wants to find again.
+// A file system that discards what is written (as /dev/null): for experiments that are not kept.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The one of the real disk: goes down with openat, a part at a time.
+// OpenDirectory on the real disk: walks down with openat, a part of the path at a time.
 #pragma once
 
 #include <filesystem>

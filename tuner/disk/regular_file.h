@@ -1,4 +1,4 @@
-// Files of the driver's in places where a trial can put anything in their stead.
+// Opens files in places where a trial may have put a link, a FIFO or a device instead.
 #pragma once
 
 #include <string>

@@ -28,8 +28,8 @@ class EventStream {
 
   /// The number of the event that would be given next.
   std::uint64_t next() const { return next_; }
-  /// How many were left out, since they are no longer there: the history was taken away, or a
-  /// program wrote it that left results out, or it was damaged.
+  /// How many events were skipped because they are gone: the history was removed or is damaged, or
+  /// an old program left results out of it.
   std::uint64_t missing() const { return missing_; }
 
  private:

@@ -66,14 +66,14 @@ class ExperimentStore {
   ExperimentStore& operator=(ExperimentStore&&) noexcept;
   ~ExperimentStore();  ///< unlocks
 
-  /// Gives the journal a new file with what it held when it was opened, before anything is written:
-  /// a driver that was wrongly taken for dead writes to the old one, which nobody reads, and finds
-  /// out when it syncs. For the experiment of a driver that has not left in good order.
+  /// Fencing: copies the journal to a new file before anything is written. A driver that was
+  /// wrongly taken for dead then writes to the old file, which nobody reads, and finds out when it
+  /// syncs. Call it if the driver before did not end in good order.
   void fence();
 
   /// Error (machine) if another driver is known to have taken over. Cheap.
   void refuse_if_lost() const;
-  /// Whether the next write may first have to ask the disk whether this driver still is the one.
+  /// Whether the next write may first have to renew the lease, which touches the disk.
   bool must_renew() const;
 
   /// Replaces experiment.json, durably.
@@ -104,9 +104,9 @@ class ExperimentStore {
   int start_generation(std::unique_ptr<Journal> next);
   /// To be called once the events before `start_generation` are on disk.
   void finish_generation();
-  /// At any time: takes lines of trials ahead of the snapshot that they are for, the next one to be
-  /// published. Blocks; from any thread, not beside `publish` or another call. Error: the lines
-  /// have to be given again, before later ones. Answers the bytes written.
+  /// At any time: writes trials' lines ahead of the next snapshot. Blocks; from any thread, not
+  /// beside `publish` or another call. Error: the lines have to be given again, before later ones.
+  /// Returns the bytes written.
   std::uint64_t add_trials(const TrialLines& lines);
   /// Puts the snapshot in force and removes what it replaces; the one before is kept. Blocks; from
   /// any thread, one call at a time. Error: the one before is in force, and the lines of the trials

@@ -17,14 +17,14 @@
 
 namespace tune {
 
-/// Who takes in what an experiment's directory says, in this order: each trial of the snapshot,
-/// the snapshot's state, each event after it. Each may throw std::invalid_argument for what
-/// contradicts what came before.
+/// Receives an experiment's state in this order: each trial of the snapshot, the snapshot's state,
+/// each event after it. Each member may throw std::invalid_argument for a contradiction to what
+/// came before.
 class StateReader {
  public:
   virtual ~StateReader() = default;
-  /// Nothing of what was given so far counts: the files have changed while they were read, or a
-  /// part was damaged and there is another way. Called before anything else, too.
+  /// Discard everything received so far: the files changed while they were read, or a part was
+  /// damaged and an older snapshot is read instead. Also called once at the beginning.
   virtual void restart() {}
   virtual void on_trial(std::string_view line) { (void)line; }
   /// If not, the trials' file is not even opened.
@@ -49,18 +49,18 @@ struct Generations {
   std::vector<std::string> notices;
 };
 
-/// Whether something lies in `directory` that only a driver makes which has begun its experiment:
-/// records, snapshots, trials.
+/// Whether `directory` has files that only a started experiment has: records, snapshots, trials.
 bool has_experiments_files(FileSystem& files, const std::filesystem::path& directory);
 
 /// Where experiments go unless their spec says otherwise.
 inline constexpr const char* usual_storage = "results";
 
-/// Says so, and what may be the matter: an experiment in there, in "results" there, or of that name
-/// in "results" beside it may be meant.
+/// The error that there is no experiment, with the one that was probably meant: in the directory,
+/// in "results" below it, or of that name in "results" beside it.
 Error no_experiment(FileSystem& files, const std::filesystem::path& directory);
 
-/// Of the first journal of an experiment: all others get their header with their first event.
+/// The error that the first journal has no header (later journals get theirs with their first
+/// event).
 Error lacks_header(const std::filesystem::path& journal);
 
 /// The generation that CURRENT names. Error (user) if there is no experiment in `directory`, Error

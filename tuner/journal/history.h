@@ -1,6 +1,6 @@
-// history.jsonl: what the journals that a snapshot has replaced have said, line by line. So whoever
-// looks at an experiment later still finds every event of it. The driver itself never reads it.
-// Knows events as numbered lines.
+// history.jsonl: the lines of the journals that snapshots have replaced, so that commands still
+// find every event of an experiment. The driver itself never reads it. Knows events as numbered
+// lines.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,9 @@ class HistoryFile {
  public:
   HistoryFile(FileSystem& files, std::filesystem::path directory);
 
-  /// Appends what `journal` holds, durably; it can be removed then. Journals are given in their
-  /// order. One that was given before, wholly or in part, is in the history once. What is damaged
-  /// in it is left out. Blocks; one call at a time. Error: the journal must stay, and be given
-  /// again.
+  /// Appends the lines of `journal`, durably; then the journal can be removed. Journals are given
+  /// in order; events that are in the history already are not added again, and damaged lines are
+  /// left out. Blocks; one call at a time. Error: the journal must stay, and be given again.
   void keep(const std::filesystem::path& journal);
 
  private:

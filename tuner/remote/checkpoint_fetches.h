@@ -15,8 +15,8 @@
 
 namespace tune {
 
-/// Leaves the checkpoint where it is, and says so in its place in `experiment`; what is wrong, as a
-/// sentence. `manifest`: the file from there. Error (machine).
+/// Marks the checkpoint as evicted in `experiment`, without downloading it; what is wrong, as a
+/// sentence. `manifest`: the downloaded file. Error (machine).
 std::optional<std::string> note_evicted(FileSystem& files, const std::filesystem::path& experiment,
                                         const std::string& root, const CheckpointMarker& marker,
                                         const std::filesystem::path& manifest);
@@ -27,7 +27,7 @@ class CheckpointFetches {
   CheckpointFetches(FileSystem& files, std::filesystem::path directory, RemoteStore& store,
                     const UploadMemory& memory);
 
-  /// Lost: the remote answers, and has the experiment, and not this, whole.
+  /// Lost: the remote answers and has the experiment, but does not have this checkpoint whole.
   enum class FetchState { coming, came, lost };
   /// Begins with it; none may be under way. It came if it is here already. Error: nothing is
   /// under way.

@@ -16,7 +16,7 @@
 namespace tune {
 
 /// One thread, that of the store.
-/// A checkpoint that no try puts on a store.
+/// A checkpoint that can never be uploaded; do not try again.
 class UnfitCheckpoint : public Error {
  public:
   explicit UnfitCheckpoint(const std::string& sentence) : Error(Fault::user, sentence) {}

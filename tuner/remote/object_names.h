@@ -1,5 +1,5 @@
-// Which names files of an experiment have on a remote, and here: of what comes from there, nothing
-// has another one. Those of markers are in markers.h, those of checkpoints in store/paths.h.
+// Which file names an experiment may have, on a remote and here: objects with other names are not
+// downloaded. Names of markers are in markers.h, those of checkpoints in tuner/model/paths.h.
 #pragma once
 
 #include <string>

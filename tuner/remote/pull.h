@@ -1,5 +1,5 @@
 // An experiment from its remote into a directory of this machine, and the check of what is there.
-// Takes nothing for whole that its marker does not vouch for, byte by byte.
+// Whatever its marker does not confirm, byte by byte, counts as damaged.
 #pragma once
 
 #include <atomic>

@@ -24,7 +24,7 @@ class RemoteError : public Error {
     missing,    ///< no such object or directory
     misnamed,   ///< no such remote: passes by itself never
     damaged,    ///< what came is not what was sent
-    too_large,  ///< nor what was asked for: it was given up
+    too_large,  ///< more than was asked for: given up
     abandoned,  ///< nobody wants it any more
     other,
   };
@@ -52,7 +52,8 @@ class Rcd {
   /// Calls `method` as a job and waits for its end, at most `limit_s`, then stops it. RemoteError.
   Json run(const std::string& doing, const std::string& method, Json parameters, Seconds limit_s);
 
-  /// Gives what is waited for so long from now on, though `stop` is true: to say a last word.
+  /// Allows calls for so long from now on although `stop` is true: to give the lease back at the
+  /// end.
   void allow(Seconds more_s);
 
   // The same in steps, for what takes long.

@@ -14,7 +14,7 @@
 
 namespace tune {
 
-/// Somebody else has it, and how long that has been watched in silence.
+/// Another driver has the lease; says for how long no renewal has been seen.
 class RemoteLeaseHeld : public Error {
  public:
   RemoteLeaseHeld(const std::string& sentence, Seconds silence_s)
@@ -22,7 +22,8 @@ class RemoteLeaseHeld : public Error {
   Seconds silent_s;
 };
 
-/// The experiment is another's, or another one: nothing of it may be changed from here, for good.
+/// Another driver has taken the experiment over, or it is another experiment: this driver must
+/// never write to it again.
 class RemoteTakenOver : public Error {
  public:
   explicit RemoteTakenOver(const std::string& sentence) : Error(Fault::user, sentence) {}

@@ -30,8 +30,8 @@ class RemoteStore {
 
   void put(const std::filesystem::path& file, const std::string& name);
   void put_text(std::string_view text, const std::string& name);
-  /// Nothing if there is no such object. What is longer than `limit_bytes` nobody here has put
-  /// there: an empty text, of which at most some times as much is taken.
+  /// Nothing if there is no such object. An object longer than `limit_bytes` is not ours: the
+  /// answer is an empty text, and only some times as many bytes are downloaded.
   std::optional<std::string> get_text(const std::string& name, std::uint64_t limit_bytes);
   /// The sizes of all objects in `directory` by their names in it; with `recursive`, below it too.
   /// A directory that is not there is empty.

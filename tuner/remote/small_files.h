@@ -1,6 +1,6 @@
-// The files beside the state: what callbacks and programs write of each trial. Mirrored as they
-// are, under the same names, again when they have changed; nothing of a resume depends on them but
-// that rows of results which a snapshot leaves out are up before it.
+// The files beside the state, which callbacks and programs write for each trial. They are copied
+// under the same names, again when they have changed. A resume depends on them in one way only:
+// rows of results that a snapshot leaves out must be up before it.
 #pragma once
 
 #include <filesystem>

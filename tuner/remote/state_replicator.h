@@ -21,8 +21,8 @@ class StateReplicator {
   StateReplicator(FileSystem& files, std::filesystem::path directory, RemoteStore& store,
                   UploadMemory& memory);
 
-  /// What was remembered is held against what is here: a power cut may have taken the end of a file
-  /// that had gone up. To be called once the lease is had, before `upload`.
+  /// Compares what was uploaded with the files here: a power cut may have taken the end of a file
+  /// that had been uploaded. Call it with the lease, before `upload`.
   void begin_session();
 
   /// Whether `upload` has to begin anew from the newest snapshot, or should: then the trials' files

@@ -1,5 +1,5 @@
-// What of an experiment is on its remote, remembered here, so that the next driver goes on and
-// nothing has to be listed. Lost or damaged, it costs uploads and nothing else.
+// A local log of what was uploaded, so that the next driver goes on without listing the remote. If
+// it is lost or damaged, files are uploaded again; nothing else is lost.
 #pragma once
 
 #include <cstdint>
