@@ -1,4 +1,4 @@
-// What `tune set` has changed of an experiment's spec, as its journal has it.
+// The changes that `tune set` made to an experiment's spec, read from its journal.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace tune {
 /// the damage.
 Json read_spec_changes(FileSystem& files, const std::filesystem::path& directory);
 
-/// `spec` as it was left by whoever has changed it while a driver ran.
+/// `spec` with the changes that were made while a driver ran.
 ExperimentSpec with_changes(const ExperimentSpec& spec, const Json& fields,
                             const Catalogue& catalogue, std::vector<Problem>& problems);
 

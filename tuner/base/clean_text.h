@@ -1,4 +1,4 @@
-// Text of trials and users, as a terminal may get it.
+// Makes text of trials and users safe to print on a terminal.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Time as a value. Whoever needs the time is given a Clock or a time; nothing in core reads one.
+// Time as a value. Code that needs the time is given a Clock or a time; the model and the policies
+// read no clock.
 #pragma once
 
 #include <limits>
@@ -8,7 +9,7 @@ namespace tune {
 /// Seconds; as a point in time, seconds since the Unix epoch.
 using Seconds = double;
 
-/// A moment that does not come.
+/// A point in time that is never reached.
 inline constexpr Seconds never_s = std::numeric_limits<Seconds>::infinity();
 
 class Clock {

@@ -11,19 +11,19 @@ namespace tune::csv {
 /// must not contain a line break.
 void append_cell(std::string& line, std::string_view cell, bool first);
 
-/// The same of what was reported, configured or named by somebody: a spreadsheet shows it and runs
-/// none of it. An apostrophe stands before what begins with `=`, `+`, `-`, `@` or a tab and is no
-/// number, and before what begins so behind apostrophes of its own, so that `text_of` has it back.
+/// The same for untrusted text, so that a spreadsheet shows it and runs no formula in it: text that
+/// is no number and begins with `=`, `+`, `-`, `@` or a tab gets an apostrophe in front. So does
+/// text that begins so behind apostrophes of its own, so that `text_of` can undo it.
 void append_text(std::string& line, std::string_view text, bool first);
 
-/// What append_text made this cell of.
+/// The inverse of append_text: the text of a cell.
 std::string_view text_of(std::string_view cell);
 
 /// The cells of a line without its line break.
 std::vector<std::string> split(std::string_view line);
 
 /// The columns of `header`, then those of `more` that are not among them, as one line. Columns are
-/// the same if they have the same `text_of`: who wrote a file before may have marked no formula.
+/// the same if they have the same `text_of`: older files have no apostrophes.
 std::string widened(std::string_view header, std::string_view more);
 
 /// `rows` (whole lines, made for the header `from`) as they stand under the header `to`: cells

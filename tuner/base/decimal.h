@@ -11,12 +11,12 @@ namespace tune {
 struct Decimal {
   double value = 0;
   std::size_t length = 0;        ///< of its text; 0: there is no number
-  bool is_rounded_away = false;  ///< it is beyond all doubles, or nearer to 0 than any
+  bool is_rounded_away = false;  ///< the number overflows or underflows a double
 };
 
 /// The number that `text` begins with: digits with a sign "-", a point and an exponent, no words.
-/// Beyond all doubles it is infinite, and nearer to 0 than any of them 0, each with its sign; a
-/// standard library says of both only that they are out of range.
+/// Overflow gives infinity and underflow 0, with the sign; std::from_chars says of both only that
+/// they are out of range.
 Decimal read_decimal(std::string_view text);
 
 /// `value`, which is finite, so that it reads back as the same double: whole numbers of at most

@@ -14,14 +14,13 @@ struct ErrorLine {
 
 inline constexpr std::size_t most_error_line_bytes = 200;
 
-/// Of what a program has written last, which mostly is the last line. Not where libraries add a
-/// hint, a summary or a box: then it is the exception of the last traceback, or the error in front
-/// of a usage. An exception that only says that a child process has failed gives way to the
-/// child's.
+/// The error in the last output of a program: mostly the last line. Where libraries add a hint, a
+/// summary or a box, the exception of the last traceback, or the error in front of a usage. An
+/// exception that only says that a child process has failed gives way to the child's.
 ErrorLine error_line(std::string_view text);
 
-/// Of what a program has written to its standard output: the argument that it refuses, or the first
-/// line of its usage, which some print there and nothing else. Empty if it did neither.
+/// The error in a program's standard output: the argument that it refuses, or the first line of its
+/// usage, which is all that some programs print. Empty if there is neither.
 std::string usage_line(std::string_view text);
 
 }  // namespace tune

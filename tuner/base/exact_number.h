@@ -22,14 +22,15 @@ class ExactNumber {
   std::optional<Int128> whole() const { return whole_; }
   /// Of a whole number the nearest double.
   double value() const { return value_; }
-  /// Whether a whole number was rounded on the way here: it had more bits than 127, or met a double
-  /// and is none itself. What comes of it need not even be near: (n * 1.0) % 10.
+  /// Whether a whole number was rounded in the calculation: it had more than 127 bits, or no double
+  /// is equal to it and it was combined with one. Then the result need not even be near: (n * 1.0)
+  /// % 10.
   bool is_rounded() const { return is_rounded_; }
 
   bool is_true() const { return value_ != 0; }  // as C and Python have it, NaN is
   bool is_negative() const { return value_ < 0; }
 
-  /// The double that a function of doubles begins with.
+  /// The nearest double, as the argument of a function of doubles.
   ExactNumber as_double() const;
   /// Without its fraction, which `rounds` (std::floor ...) takes away.
   ExactNumber without_fraction(double (*rounds)(double)) const;
@@ -46,7 +47,8 @@ class ExactNumber {
   friend ExactNumber floor_quotient(const ExactNumber& a, const ExactNumber& b);
   friend ExactNumber power(const ExactNumber& base, const ExactNumber& exponent);
 
-  /// By value, exactly, whatever each of them is. NaN is equal to nothing, and not less.
+  /// Compares exactly by value, also a whole number with a double. NaN is equal to nothing, and not
+  /// less.
   friend bool operator==(const ExactNumber& a, const ExactNumber& b);
   friend bool operator<(const ExactNumber& a, const ExactNumber& b);
 

@@ -1,4 +1,4 @@
-// The text of an expression as a tree: who is calculated with whom, and in which order.
+// Parses the text of an expression into a tree (AST).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Interned JSON texts: of very many that mostly differ in their values alone, such as the configs
-// of all trials, the rest of the text is kept once for all.
+// Interned JSON texts: very many texts that mostly differ only in their values, such as the configs
+// of all trials, share the rest of the text.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tune {
 
-/// A text, whole or as what it does not share with others.
+/// A text, stored whole or as a shared shape and its own values.
 class InternedJson {
  public:
   InternedJson() = default;

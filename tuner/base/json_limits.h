@@ -1,5 +1,5 @@
-// What policies, callbacks and plugins make up, as text that can surely be read again, by the
-// driver and by trainables.
+// Limits for JSON that policies, callbacks and plugins make, so that the driver and trainables can
+// always read it again.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,10 @@
 
 namespace tune {
 
-/// So many levels a config may have: it goes to trainables in a message with one more.
+/// The deepest nesting of a config: one less than that of the message that carries it to
+/// trainables.
 constexpr std::size_t most_config_levels = 63;
-/// And so many bytes: half of what a message may have.
+/// The most bytes of a config: half of a message's.
 constexpr std::size_t most_config_bytes = 8 << 20;
 /// So many levels the saved state of a callback may have. Readers of records take twice as many.
 constexpr std::size_t most_state_levels = 512;

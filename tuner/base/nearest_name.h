@@ -1,4 +1,4 @@
-// What somebody probably meant who wrote a name that does not exist.
+// Finds the name that was probably meant by one that does not exist ("did you mean ...?").
 #pragma once
 
 #include <optional>

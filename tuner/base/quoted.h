@@ -1,4 +1,4 @@
-// Words of the user, as messages repeat them.
+// Quotes the user's words in messages.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Sums for averages: what rounding takes away is kept, and a double may be too small for them.
+// Compensated sums for averages, which neither lose small numbers nor overflow.
 #pragma once
 
 #include <span>

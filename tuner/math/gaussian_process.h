@@ -1,6 +1,6 @@
-// Gaussian process regression: what is known of a function after some noisy values of it, and how
-// sure that is. For policies that model; pure, no threads, the same call gives the same answer.
-// (Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, chapters 2 and 5.)
+// Gaussian process regression: predicts a function, with the uncertainty, from noisy values of it.
+// Pure and without threads: the same call gives the same answer. (Rasmussen and Williams, "Gaussian
+// Processes for Machine Learning", 2006, chapters 2 and 5.)
 #pragma once
 
 #include <functional>
@@ -71,14 +71,14 @@ class GaussianProcess {
 
   /// One more observation under the same hyperparameters; O(n^2).
   void add(const std::vector<double>& x, double target);
-  /// From here on the function is certain at `x`, to be what is expected there; O(n^2). That
-  /// changes no mean, and makes the surroundings more certain: so points are taken into account
-  /// whose values are on their way. One more noisy observation would do little where the noise is
-  /// large, and the same point would be the best again. No `add` comes after it.
+  /// Takes the predicted mean at `x` for the certain value there (kriging believer); O(n^2). For
+  /// running trials: no mean changes, and the surroundings become more certain, so that the next
+  /// suggestion is elsewhere. A noisy observation instead would do little where the noise is large,
+  /// and the same point would be the best again. `add` must not be called after it.
   void believe(const std::vector<double>& x);
 
   std::size_t size() const;
-  /// What had to be added to the noise so that rounding did no harm; mostly 0.
+  /// What was added to the noise so that the Cholesky factorization succeeds; mostly 0.
   double jitter() const;
 
  private:

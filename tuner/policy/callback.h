@@ -1,5 +1,5 @@
-// The seam for callbacks: told what has been committed. Implementations: callbacks/, plugins,
-// users.
+// The interface of callbacks, which are told what has been committed. Implementations: callbacks/,
+// plugins, users.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@
 
 namespace tune {
 
-/// What a callback may know of the run, once, before anything happens.
+/// Facts about the run, given once, before anything happens.
 struct RunInfo {
   std::string name;
   std::filesystem::path directory;  ///< of the experiment, absolute
@@ -81,10 +81,10 @@ class Callback {
     (void)trial;
     (void)cloning;
   }
-  /// Records that no end of the driver can take back any more, in their order, each once: the lines
-  /// of the journal as values. The trials may be further than they say.
+  /// Events that are written, so that not even the driver's death undoes them; in order, each once.
+  /// The trials may already be further.
   virtual void on_events(std::span<const Event> events) { (void)events; }
-  /// Whether it is to be told so: records are kept for that, which costs. Always the same.
+  /// Whether it wants `on_events`, for which events have to be kept. The answer must not change.
   virtual bool wants_events() const { return false; }
   virtual void on_trial_complete(const Trial& trial) { (void)trial; }
   /// A failed attempt that will be retried; what failed is in `trial.error`.
@@ -93,21 +93,21 @@ class Callback {
   virtual void on_trial_error(const Trial& trial) { (void)trial; }
   virtual void on_experiment_end(const Experiment& experiment) { (void)experiment; }
 
-  /// So many trials there will be now, if that is known: somebody has changed it.
+  /// The number of trials has changed; nothing: not known.
   virtual void on_total(std::optional<std::uint64_t> trials) { (void)trials; }
 
   /// What the run waits for to start one more trial, as a phrase; empty: for nothing, or only for a
   /// running trial to end. Told when it changes.
   virtual void on_waits(const std::string& what) { (void)what; }
 
-  /// The trials at a step that takes so long that it may never end; told when others are.
+  /// The trials whose step takes so long that it may never end; called when the list changes.
   virtual void on_hangs(const std::vector<TrialId>& trials) { (void)trials; }
 
   /// A warning or notice for the user, in one sentence.
   virtual void on_notice(const std::string& sentence) { (void)sentence; }
 
-  /// What it wants to know again at a resume, an object; saved with each snapshot and when the
-  /// driver leaves in good order. `load` gets it before the results after it are replayed.
+  /// Its state, an object, saved with each snapshot and when the driver ends in good order. At a
+  /// resume `load` gets it before the later results are replayed.
   virtual Json save() const { return Json::object(); }
   virtual void load(const Json& state) { (void)state; }
 

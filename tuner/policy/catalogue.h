@@ -27,7 +27,7 @@ namespace tune {
 class SearchSpace;
 struct PolicyPrograms;
 
-/// What a policy is made from besides its own options.
+/// What a policy is made with, in addition to its own options.
 struct PolicyContext {
   const SearchSpace& space;
   std::vector<Objective> objectives;
@@ -41,10 +41,10 @@ struct PolicyContext {
   std::optional<std::int64_t> max_concurrent_trials = {};
   Json scheduler = Json::object();  ///< for searchers that go with one
   std::vector<Constraint> constraints = {};
-  /// For a choice of searcher: it will be told of trials that others have tried.
+  /// For the choice of a searcher: there are known trials (warm start).
   bool knows_trials = false;
-  /// Something of the above is wrong, and left out: what depends on it is not to be judged. The
-  /// policy is made for its complaints alone.
+  /// Some of the above is missing because it was wrong: do not complain about what depends on it.
+  /// The policy is made only for its own complaints.
   bool is_partial = false;
   /// For policies that are programs (tuner/host): where these run. Outlives them.
   const PolicyPrograms* programs = nullptr;

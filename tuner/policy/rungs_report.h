@@ -1,4 +1,4 @@
-// What a scheduler that halves has made of its trials, for people who look. Decides nothing.
+// How many trials reached and passed each rung of successive halving, for people. Decides nothing.
 #pragma once
 
 #include <cstdint>

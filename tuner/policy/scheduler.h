@@ -1,13 +1,14 @@
-// The seam for schedulers: what to do with trials that exist. Implementations: schedulers/.
+// The interface of schedulers: what to do with existing trials. Implementations: schedulers/.
 //
 // Four laws hold for every policy (scheduler, searcher, stopper) and make it replayable:
 // - It is asked before the record is written: trial and experiment are as they were before.
-// - An answer that is not recorded ("nothing", "continue later") must leave no trace in who gave
-//   it: no random number drawn, no counter moved.
-// - It names trials that there are, and asks of them what is possible: Experiment::objection and
-//   may_start say what that is. Anything else ends the run.
-// - It knows no clock, process, file or thread, owns its random generator, and never depends on the
-//   order of a hash table or of addresses.
+// - An answer that is not recorded ("nothing", "continue later") must not change the policy: no
+//   random number drawn, no counter moved. Otherwise a replay, which does not ask again, would
+//   differ.
+// - It may ask only for what is possible, of trials that exist: see Experiment::objection and
+//   may_start. Anything else ends the run.
+// - It is pure: reads no clock and no file, uses no process and no thread, owns its random
+//   generator, and never depends on the order of a hash table or of addresses.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ namespace tune {
 
 class Experiment;
 
-/// What a scheduler wants done to a trial that has not reported just now.
+/// A scheduler's request about a trial other than the one that has just reported.
 struct Order {
   TrialId trial{};
   /// Carried out when the trial is PENDING or PAUSED; nothing: it is to stop.
@@ -54,12 +55,12 @@ class Scheduler {
   /// The trial reached a final state: TERMINATED or ERROR (see `trial.state`), for whatever reason.
   virtual void on_trial_end(const Trial& trial) { (void)trial; }
 
-  /// Whether it lets no trial train longer than this one has.
+  /// Whether the trial has trained as long as the scheduler lets any trial train.
   virtual bool is_at_max(const Trial& trial) const { return trial.at_max; }
 
-  /// What is to be done to trials that have not reported just now, one at a time; asked again until
-  /// there is nothing. A stop comes back as `on_trial_end` (of a running trial: when its attempt
-  /// has ended), an exploit as `on_order`.
+  /// Requests about trials other than the one that has just reported, one at a time; asked again
+  /// until there are none. A stop comes back as `on_trial_end` (of a running trial: when its
+  /// attempt has ended), an exploit as `on_order`.
   virtual std::optional<Order> order() const { return std::nullopt; }
   /// The order was carried out: a stop is recorded, an exploit has changed `trial`.
   virtual void on_order(const Trial& trial) { (void)trial; }
@@ -71,7 +72,7 @@ class Scheduler {
   /// ones before PAUSED.
   virtual std::optional<TrialId> choose(const Experiment& experiment, Seconds now, bool more) const;
 
-  /// For people: what has come of the trials at each rung. Nothing from who has no rungs.
+  /// For people: the state of each rung. Nothing from a scheduler without rungs.
   virtual std::optional<RungsReport> rungs() const { return std::nullopt; }
 
   /// Everything needed so that a fresh object after `load` gives the same answers to the same

@@ -1,5 +1,5 @@
-// The seam for searchers: which config to try next. Implementations: searchers/.
-// The three laws of tuner/policy/scheduler.h hold.
+// The interface of searchers: which config to try next. Implementations: searchers/. The four laws
+// of tuner/policy/scheduler.h hold.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class Searcher {
   /// The config of trial `id`. Only a Suggestion may change the searcher.
   virtual Answer suggest(TrialId id) = 0;
 
-  /// The trial has this config (JSON text): it was suggested just now, or came otherwise. Told
-  /// again when a scheduler has given it another one: what it reports from then on is of that.
+  /// The trial has this config (JSON text), suggested by this searcher or not. Called again when a
+  /// scheduler has given the trial another config: later results are of that config.
   virtual void on_trial_add(TrialId id, const std::string& config) {
     (void)id;
     (void)config;

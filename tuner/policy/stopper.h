@@ -1,4 +1,4 @@
-// The seam for stopping rules, and those that ship. The three laws of tuner/policy/scheduler.h
+// The interface of stopping rules, and those that ship. The four laws of tuner/policy/scheduler.h
 // hold.
 #pragma once
 
@@ -22,12 +22,13 @@ class Stopper {
   /// for what it repeats after it was restored.
   virtual bool should_stop(const Trial& trial, const Result& result) = 0;
 
-  /// The same for a result that `trial.repeats`: nothing is to be counted once more. By default the
-  /// trial ends where a rule has ended it already, before it was killed in its last save. A rule
-  /// that looks at nothing but the result at hand answers as above, since it may have changed.
+  /// The same for a result that the trial repeats after a restore: it must not be counted again. By
+  /// default the trial ends where a rule has ended it before (it was killed during its last save).
+  /// A rule that looks only at the result at hand answers as `should_stop`, since the rule may have
+  /// changed.
   virtual bool should_stop_again(const Trial& trial, const Result& result);
 
-  /// What the last `should_stop` went by that said so; need not outlive a snapshot.
+  /// Why the last `should_stop` said yes; need not be saved.
   virtual Rationale why() const { return {}; }
 
   /// The trial reached a final state: what is kept for it can go. A trial that the user queues

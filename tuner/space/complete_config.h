@@ -1,4 +1,4 @@
-// What somebody gives of a config, made a whole one.
+// Completes a partial config: draws what it leaves open.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tune {
 
 struct CompleteConfig {
   Json config;
-  std::optional<std::string> unfit;  ///< why nobody can try it, nor another draw (`why_unfit`)
+  std::optional<std::string> unfit;  ///< why neither it nor another draw can be tried
 };
 
 /// `given`, in which SearchSpace::check_preset finds nothing wrong, and what it leaves out drawn:

@@ -32,7 +32,7 @@ struct Normal {
 struct Integer {
   std::int64_t lower, upper, q = 1;
   bool log = false;
-  /// Searchers draw it and look at nothing that comes of it: a seed, whose value means nothing.
+  /// A seed: searchers draw it, but do not learn from it, since its value means nothing.
   bool is_seed = false;
 };
 
@@ -69,9 +69,8 @@ const std::vector<std::string>& domain_names();
 /// and Expr.
 Json draw(const Domain& domain, Random& random);
 
-/// Between which two numbers the one lies that a Uniform or Integer rounds: its bounds, and where
-/// there are steps from half a step below the first of them to half a step above the last. So the
-/// first and the last step have a whole step's share, too.
+/// The range of the number that a Uniform or Integer rounds: its bounds, and with steps half a step
+/// beyond the first and the last of them, so that these are as likely as the others.
 struct Span {
   double lower, upper;
 };
@@ -95,9 +94,9 @@ Json nth_value(const Domain& domain, std::uint64_t i);
 /// from an Expr.
 bool contains(const Domain& domain, const Json& value);
 
-/// Whether two values are one: as JSON text, but for the sign of a zero. So 1 and 1.0 are two,
-/// which they are to a program that gets them, and wherever configs are compared: whether one is
-/// new, which value of a choice it has, in what trials differ.
+/// Whether two values are the same: equal as JSON text, but for the sign of a zero. So 1 and 1.0
+/// differ, as they do for a program that gets them. All comparisons of configs use this: whether a
+/// config is new, which value of a choice it has, in what trials differ.
 bool is_same(const Json& a, const Json& b);
 /// One text for all that are the same.
 std::string text_of_same(Json value);

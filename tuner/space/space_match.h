@@ -1,4 +1,5 @@
-// Compares values with a param space: could they have come from there, and by which way?
+// Compares values with a param space: could they have been drawn from it, and through which
+// branches?
 // Draws nothing.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a form of another tool is here.
+// Converts another tool's form of a hyperparameter into a domain.
 #pragma once
 
 #include <optional>

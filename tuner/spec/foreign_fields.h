@@ -1,4 +1,4 @@
-// What other tools call our fields and our policies.
+// Other tools' names for our fields and policies.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// How other tools write what a hyperparameter is drawn from, and what that is here: one table.
+// Recognises how other tools write a hyperparameter's domain, and gives the domain that means the
+// same here.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 
 namespace tune {
 
-/// Something that another tool would draw from, and that is a plain value here.
+/// A value that is a domain in another tool's notation, but a plain value here.
 struct ForeignForm {
   std::string tool;            ///< "W&B"; empty: several write it so
   std::string name;            ///< "beta"; empty: it has none

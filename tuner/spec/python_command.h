@@ -1,4 +1,4 @@
-// What of a command is the Python interpreter's, and what the program's.
+// Separates a Python interpreter and its options from the program in a command.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What of a spec may differ when its experiment goes on, or may change while it runs.
+// Which fields of a spec may differ at a resume, or change while the experiment runs.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ std::span<const ChangeRule> change_rules();
 /// The top-level fields that may change while a driver runs.
 std::vector<std::string> fields_while_running();
 
-/// `recorded`, whose policies that are programs have as long for an answer as those of `spec`.
+/// `recorded` with the answer timeouts of `spec` for policies that are programs.
 ExperimentSpec with_patience_of(const ExperimentSpec& spec, ExperimentSpec recorded);
 
 /// What is wrong with going on under `changed` where `recorded` was in force: each field that may
@@ -34,8 +34,8 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
 ExperimentSpec change_while_running(const ExperimentSpec& spec, const Json& fields,
                                     const Catalogue& catalogue, std::vector<Problem>& problems);
 
-/// What "auto" has chosen stays: it chose once, from what the search was then, and more samples do
-/// not make it another search. The searcher's options are `given`'s.
+/// Keeps the searcher that "auto" chose: it chose once, by the search as it was then, and more
+/// samples do not change the choice. The searcher's options are those of `given`.
 void keep_chosen_searcher(const ExperimentSpec& recorded, ExperimentSpec& given);
 
 /// The top-level fields in which they differ, "num_samples, stop"; empty if in none.

@@ -53,7 +53,7 @@ struct ExperimentSpec {
   std::vector<std::string> command;        ///< argv of the trainable; argv[0] resolved
   std::map<std::string, std::string> env;  ///< added to the trainable's environment
   bool merge_output = false;               ///< stderr into stdout.log, interleaved
-  /// The trainable knows nothing of the driver; `command` and `env` have words then.
+  /// Set if the trainable does not speak the protocol; `command` and `env` may have words then.
   std::optional<PlainProgram> plain;
   std::vector<std::string> preload;  ///< Python modules that are loaded once for all trials
   Json param_space = Json::object();
@@ -62,7 +62,7 @@ struct ExperimentSpec {
   std::int64_t num_samples = 1;          ///< -1: endless
   std::optional<int> max_concurrent_trials;
   Resources resources_per_trial{{"cpu", 1}};  ///< of all its workers together
-  std::optional<TrialWorkers> workers;        ///< none: one process, which knows no others
+  std::optional<TrialWorkers> workers;        ///< none: one process
   Resources resources;  ///< totals given by the user; names not in it are detected
   std::optional<Seconds> time_budget_s;
   Json stop;  ///< as given: an object, a list of them, or null
@@ -74,9 +74,10 @@ struct ExperimentSpec {
   FailureConfig failure_config;
   RemoteConfig remote;          ///< its path is empty: none
   std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones
-  /// Shared libraries that the command line gets its catalogue from. Nobody else loads them.
+  /// Shared libraries with policies; only the command line loads them.
   std::vector<std::filesystem::path> plugins;
-  /// None: those of functions that say they can, where nothing is left over in them.
+  /// Whether a process may train another trial after its own; none: only if its function says that
+  /// it can, and nothing of the trial before stays in it.
   std::optional<bool> reuse_processes;
   std::optional<KeepPaused> keep_paused;  ///< none: as many as memory suggests, without devices
   std::optional<std::uint64_t> max_log_bytes;  ///< of each log of a trial; none: no limit

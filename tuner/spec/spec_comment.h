@@ -1,4 +1,4 @@
-// Sentences as comments of a spec that is written for somebody.
+// Wraps sentences as comments of a spec that is written for the user.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What a spec says that is right by the rules, but hardly what was meant: by people who come from
-// other tools, or who have turned a bound around.
+// Warnings about specs that are valid but hardly meant so: habits from other tools, or a bound
+// turned around.
 #pragma once
 
 #include <string>

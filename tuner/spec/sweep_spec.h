@@ -1,4 +1,4 @@
-// A whole search as another tool keeps it in a file, written as a spec.
+// Converts a whole search in another tool's file into a spec.
 // A sweep of W&B or an experiment of Katib is given as JSON.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace tune {
 
 struct SweepSpec {
   std::string text;                 ///< a spec with comments, right as it stands
-  std::vector<std::string> losses;  ///< sentences: what of theirs is not the same here
+  std::vector<std::string> losses;  ///< sentences: what the other tool does that differs here
 };
 
 /// `file` is how users know it. Domains are those of `foreign_form`. Error (user) if it is of

@@ -1,5 +1,5 @@
-// Numbers as the user has typed them: JSON makes 3.1 of 3.10, and 1000.0 of 1e3, but a program's
-// argument is what was typed.
+// Keeps numbers as the user typed them: JSON makes 3.1 of 3.10 and 1000.0 of 1e3, but a program's
+// argument must be what was typed.
 #pragma once
 
 #include <string>
