@@ -1,5 +1,5 @@
-// What can be asked of a running driver, and how that looks on its control socket: one line of JSON
-// there, one line of JSON back (docs/file_formats.md).
+// Requests to a running driver and its answers, as values and as lines on the control socket: one
+// line of JSON each (docs/file_formats.md).
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ struct ControlRequest {
 
 struct ControlAnswer {
   bool accepted = false;
-  std::string sentence;                   ///< what follows, or why it is refused
-  std::vector<TrialId> trials;            ///< whom it concerns; of `waits`: those that hang
+  std::string sentence;                   ///< what will happen, or why the request is refused
+  std::vector<TrialId> trials;            ///< the trials concerned; of `waits`: those that hang
   std::vector<std::string> notices = {};  ///< of `waits`: sentences about steps that hang
   std::vector<std::string> said = {};     ///< of `waits`: what the driver has told its user last
 };
 
-/// Who has asked; never used twice in one driver.
+/// Identifies a request; never used twice in one driver.
 enum class ControlId : std::uint64_t {};
 
 /// Without a newline.

@@ -1,4 +1,4 @@
-// The other end of a driver's control socket.
+// The client of a driver's control socket.
 // Whether a driver runs at all is for the caller to find out.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace tune {
 
-/// Somebody listens, and does not answer as a driver does.
+/// The socket is there, but the driver does not answer, or not as a driver does.
 class NoAnswer : public Error {
  public:
   explicit NoAnswer(const std::string& sentence) : Error(Fault::machine, sentence) {}

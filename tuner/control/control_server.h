@@ -1,5 +1,5 @@
-// The control socket of a driver, on the loop's io_context. Whoever connects may be slow, silent,
-// or mad: he costs a descriptor for a while and nothing else.
+// The control socket of a driver, on the loop's io_context. Clients may be slow, silent or
+// malicious: each costs a descriptor for a while and nothing else.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -34,7 +34,7 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  /// To one that has gone meanwhile: ignored.
+  /// Ignored if the client has disconnected.
   void answer(ControlId id, const ControlAnswer& answer);
 
  private:

@@ -1,6 +1,6 @@
-// The seam between the loop and whatever runs processes: they are launched, talked to and ended,
-// and what happens to them comes as LaunchEvents through a Reactor (reactor.h). It is made of
-// values, so that the other side may be another machine's. Knows launches, not what a trial is.
+// The interface between the loop and whatever runs processes: it launches them, sends them commands
+// and ends them; their events come as LaunchEvents through a Reactor (reactor.h). All of it is
+// values, so that processes may run on another machine. It knows launches, not what a trial is.
 // Implementations: ProcessExecutor (children on this machine), SimulatedExecutor (virtual time).
 #pragma once
 
@@ -59,7 +59,7 @@ struct Greeted {
   protocol::Hello hello;
 };
 
-/// It cannot become the trial that it was reset to; or, told to stop, does not stay for another.
+/// It refuses a reset to another trial; or, told to stop, does not stay for another trial.
 struct Refused {
   LaunchId launch{};
   std::string reason = {};  ///< a phrase; may be empty
@@ -90,15 +90,16 @@ struct CheckpointFound {
   bool is_guess = false;  ///< nothing told its order: it may be of a later iteration
 };
 
-/// What its user will not expect of a program, mostly of one that knows nothing of the driver.
+/// Something about a program that its user will not expect; mostly of one that does not speak the
+/// protocol.
 struct LaunchAdvisory {
   enum class What {
     silent,      ///< it prints nothing
     other_name,  ///< it prints a metric that is called almost as the one that is awaited
     unread,      ///< it prints numbers for a minute, and none of the metric
     restless,    ///< what it saves is changed all the time, and so never whole
-    slow_start,  ///< it takes long to say hello, and might be forked from what has its modules
-    cold,        ///< it was not forked from what has its modules loaded
+    slow_start,  ///< it takes long to say hello, and `preload` would help
+    cold,        ///< it was not forked from a server with its modules loaded
     echo,        ///< it says each result on both of its streams
     summary,     ///< a line with the metric is left out, since it sums up
     no_order,    ///< of what it saved first nothing tells which result it has
@@ -132,9 +133,9 @@ struct Faulted {
   std::string reason;  ///< a sentence
 };
 
-/// A program that knows nothing of the driver, told to stop, had ended by itself and with success
-/// before anything reached it. It is stepped on through what it has printed, to its Exited, or told
-/// to stop once more.
+/// A program that does not speak the protocol was told to stop, but had already ended by itself,
+/// with success. Further steps deliver the rest of its results, up to its Exited; or it is told to
+/// stop once more.
 struct RanToEnd {
   LaunchId launch{};
 };
@@ -150,7 +151,7 @@ struct Exited {
   LaunchId launch{};
   int exit_code = 0;          ///< valid if `signal` is 0
   int signal = 0;             ///< that killed it; 0: it exited
-  std::string obstacle = {};  ///< what of the machine's was in its way, as a sentence; mostly none
+  std::string obstacle = {};  ///< a fault of the machine that it met, as a sentence; mostly none
   /// So many processes of its control group, or of the machine, the kernel has killed for lack of
   /// memory while it ran; of one that has failed.
   std::uint64_t memory_kills = 0;

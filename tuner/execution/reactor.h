@@ -1,5 +1,5 @@
-// Where a driver waits. What happens to launches, signals to the driver itself, and what people ask
-// of it by hand come in batches, in the order in which they happened.
+// The event source that a driver waits on (reactor pattern). Events of launches, signals to the
+// driver and control requests come in batches, in the order in which they happened.
 #pragma once
 
 #include <variant>
@@ -43,7 +43,7 @@ class Reactor {
   /// Makes the current or next `wait` return. From any thread.
   virtual void wake() noexcept = 0;
 
-  /// Tells whoever has asked. To one that has gone: ignored. Does not block.
+  /// Answers a control request. Ignored if the client has gone. Does not block.
   virtual void answer(ControlId id, const ControlAnswer& answer) = 0;
 };
 

@@ -12,8 +12,8 @@
 
 namespace tune {
 
-/// One server for each environment and list of modules, started when it is first needed. What
-/// stands in the way of forking is found out by the server, and leads to launches without it.
+/// One server for each environment and list of modules, started when first needed. If the server
+/// finds that it cannot fork safely, programs are launched without it.
 class ForkServers {
  public:
   /// `spawner` starts the servers, which are in `living` while they are there; both must live as

@@ -1,4 +1,4 @@
-// What process groups are at, as /proc and the logs that they write show it.
+// Whether process groups compute, wait or are stopped, as seen in /proc and in their logs.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the signals to the driver mean: which of them is the first interrupt, which one is meant as
-// a second, which ones are echoes of the same wish.
+// Interprets the signals to the driver: which is the first interrupt, which is meant as a second
+// one, and which are echoes of the first.
 // It is given the numbers of signals.
 #pragma once
 
@@ -16,9 +16,9 @@ enum class Interrupt {
   second,   ///< leave at once
 };
 
-/// One wish often comes as several signals: a shell passes on SIGHUP and the kernel sends one more
-/// when a window closes, `timeout` signals its child and then the group, a wrapper forwards the
-/// Ctrl-C that the terminal has sent to all. Whoever means to insist does so later, and not by
+/// One interrupt often comes as several signals: a shell passes on SIGHUP and the kernel sends one
+/// more when a window closes, `timeout` signals its child and then the group, a wrapper forwards
+/// the Ctrl-C that the terminal has sent to all. A user who insists does so later, and not by
 /// closing a window.
 class InterruptRule {
  public:

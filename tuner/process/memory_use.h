@@ -1,4 +1,4 @@
-// What processes have in memory, and what the machine, or the container, has left.
+// The memory that processes use, and what the machine, or the container, has left.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What a dead driver has left running, found by a mark in its environment, and ended.
+// Finds the processes that a dead driver left running, by a variable in their environment, and ends
+// them.
 #pragma once
 
 #include <cstdint>

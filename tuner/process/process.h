@@ -14,8 +14,8 @@ struct ExitStatus {
   int signal = 0;     ///< that killed it
 };
 
-/// Owns a child and its group. Their number is signalled only before the child is reaped, since
-/// afterwards it may be somebody else's.
+/// Owns a child and its process group. They are signalled only before the child is reaped, since
+/// afterwards the pid may be another process's.
 class Process {
  public:
   Process(pid_t pid, FileDescriptor pidfd);

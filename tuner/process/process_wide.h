@@ -1,4 +1,4 @@
-// What executors need of the process that they are in, for as long as there is one.
+// Settings of the whole process that executors need while they live.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-// A thread that leaves every signal to the others, as a background writer must.
+// Starts a thread with all signals blocked, as a background writer needs it: signals go to other
+// threads.
 #pragma once
 
 #include <functional>

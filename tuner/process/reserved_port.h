@@ -1,4 +1,4 @@
-// A TCP port of this machine that is kept for somebody who is yet to listen there.
+// Reserves a TCP port of this machine for a program that will listen there later.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ ReservedPort reserve_port();
 /// The same sentence: `call` has failed with `error`, of errno.h.
 Error no_port(std::string_view call, int error);
 
-/// Whether somebody listens there. That is whoever it was reserved for, while he lives.
+/// Whether a program listens there: the one that the port was reserved for, while it lives.
 bool is_taken(const ReservedPort& port);
 
 }  // namespace tune

@@ -1,4 +1,5 @@
-// Starts one process with a clean slate: nothing of the driver's reaches it but what it is given.
+// Starts one process that inherits nothing of the driver's descriptors, signal settings and limits
+// but what it is given.
 #pragma once
 
 #include <sys/resource.h>
@@ -39,8 +40,8 @@ struct LaunchFiles {
   int err() const { return own_err ? own_err.get() : out.get(); }
 };
 
-/// What lies in the directories of the launch, or is gone from there, keeps it from being made: no
-/// fault of the machine's.
+/// Something in the launch's directories, or missing there, prevents it: so the machine is not at
+/// fault.
 class DirectoryFault : public Error {
  public:
   explicit DirectoryFault(const Error& error) : Error(error) {}
@@ -68,8 +69,8 @@ class Spawner {
   /// What `spawn` would run. Error if there is no such program.
   Program resolve(const ProcessSpec& spec) const { return resolve_program(spec, environment_); }
 
-  /// Starts a program that does nothing, as any other. Error (machine) with a sentence that names
-  /// what this kernel, or the container's runtime, does not allow. Blocks until it has ended.
+  /// Test: starts a program that does nothing in the same way. Error (machine) with a sentence that
+  /// names what this kernel, or the container's runtime, does not allow. Blocks until it has ended.
   void try_out();
 
  private:

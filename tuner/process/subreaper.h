@@ -64,7 +64,8 @@ class Subreaper {
   void expect(LaunchId launch, bool is_forked = false);
   /// It runs as the leader of a group.
   void began(LaunchId launch, pid_t leader);
-  /// Its leader is dead, not yet reaped, or will never be; and so is to be what it has left.
+  /// Its leader is dead (not yet reaped) or was never started: what it left behind is to be ended,
+  /// too.
   void ended(LaunchId launch);
   /// Nothing of it is left, and its leader is reaped: the number may be another's from now on.
   void forget(LaunchId launch);

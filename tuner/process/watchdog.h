@@ -1,6 +1,6 @@
-// Has the driver leave when it is told to for the second time, whatever hangs: a disk that does not
-// answer, a program that cannot be started, a policy that never returns, a reader of its output.
-// What is durable is durable by then, and the next resume sweeps up the rest.
+// Ends the driver at the second interrupt, whatever hangs: a disk that does not answer, a program
+// that cannot be started, a policy that never returns, a reader of its output. Nothing durable is
+// lost, and the next resume cleans up the rest.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ namespace tune {
 /// SIGINT, SIGTERM, SIGUSR1 and SIGHUP, but for those that were ignored at the start (nohup).
 std::vector<int> heeded_signals();
 
-/// The process groups that do not outlive the driver. From any thread.
+/// The process groups to be killed with the driver. Thread-safe.
 class ProcessGroups {
  public:
   /// Start times tell a process from another one of the same number.

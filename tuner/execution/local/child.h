@@ -1,6 +1,6 @@
 // One running process on the loop: reads its lines, writes its commands, notices its end. It reads
-// no more than the loop takes up (backpressure): who prints faster waits in its own write.
-// A last line without its newline is dropped: whoever wrote it died in it.
+// no more than the loop processes (backpressure): a program that prints faster blocks in its write.
+// A last line without its newline is dropped: its writer died while writing it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -39,7 +39,7 @@ struct ChildrenShared {
   std::function<void(LaunchId)> gone;          ///< called when Exited has been noted
   Subreaper adopted;
   CheckpointWatch* watch = nullptr;  ///< there is one if a plain program saves by itself
-  /// Their leaders have ended; something that they have left may not have.
+  /// Children whose leaders have ended, while processes that they started may still run.
   std::vector<std::shared_ptr<Child>> leaving;
   bool to_settle = false;  ///< is posted
   bool start_is_remarked = false;
@@ -60,16 +60,17 @@ class Child : public std::enable_shared_from_this<Child> {
   /// Notes Launched and begins to listen.
   void start();
 
-  /// It is Python's, so if it takes long to say hello, that has a remedy.
+  /// It is a Python program: if it takes long to say hello, an advisory names `preload`.
   void look_at_start() { looks_at_start_ = true; }
-  /// It is one of several: what its end does to the others must not be heard before it.
+  /// It is one of several ranks: its end must be reported before the failures that it causes in the
+  /// others.
   void announce_end() { announces_end_ = true; }
 
   /// Adds to what the next `flush` writes.
   void queue(std::string_view lines);
   /// Whether commands are not for its socket, but for `handle`.
   bool is_plain() const { return plain_.session != nullptr; }
-  /// What a command comes to for a program that cannot hear it.
+  /// Carries out a command for a program that does not speak the protocol.
   void handle(const protocol::Command& command);
   /// What it has saved by itself.
   void find(std::vector<SavedFiles> found, CheckpointWatch::News news);
@@ -77,17 +78,18 @@ class Child : public std::enable_shared_from_this<Child> {
   void flush();
   /// Listens again, after having been paused.
   void resume();
-  /// A plain program hears of it alone, unless it is killed: its helpers would save, or die, too.
+  /// Signals the group; of a plain program only the leader, except for SIGKILL, since its helper
+  /// processes would save, or die, too.
   void signal(int signal);
   pid_t pid() const { return process_.pid(); }
-  /// Soon, and once for all that call for it: ends and reaps what is left of those that are
-  /// leaving, and says so of each of which nothing is.
+  /// Schedules one pass (for all callers together) that ends and reaps what is left of children
+  /// that are leaving, and reports each of which nothing is left.
   static void settle_soon(ChildrenShared& shared);
-  /// Stops listening: what the process says and how it ends is nobody's any more.
+  /// Stops listening: output and end of the process are ignored from now on.
   void close();
   /// Once closed, reaps what is dead of it; true if nothing is left.
   bool is_gone();
-  /// Leaves to itself what cannot die.
+  /// Gives up a process that cannot be killed.
   void let_go() noexcept { process_.let_go(); }
 
  private:

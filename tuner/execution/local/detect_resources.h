@@ -1,4 +1,4 @@
-// Finds out what this machine has to offer: cpus that we may use, gpus and their names.
+// Detects the resources of this machine: cpus that we may use, gpus and their names.
 #pragma once
 
 #include <filesystem>

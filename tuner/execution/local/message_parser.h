@@ -1,4 +1,4 @@
-// One line of a trainable's, as what happened to its launch.
+// Parses a line from a trainable into an event of its launch.
 #pragma once
 
 #include <cstddef>

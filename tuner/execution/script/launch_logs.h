@@ -1,6 +1,6 @@
-// The two logs of a launch, as files that only grow: where others cut one down while its program
-// writes to it, what comes then stands behind all that it had. So who reads them and who watches
-// them, each on a thread of its own, mean the same place.
+// The two logs of a launch, with offsets that only grow: if a log is truncated while its program
+// writes to it (logrotate), later bytes get offsets behind all earlier ones. So the reader's thread
+// and the watcher's thread mean the same place by an offset.
 #pragma once
 
 #include <array>

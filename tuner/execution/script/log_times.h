@@ -1,5 +1,5 @@
-// When the logs of a launch had grown to a size: noted by who watches them, asked by who reads
-// them, each on a thread of its own.
+// When the logs of a launch had grown to a size: the watcher's thread notes it, the reader's thread
+// asks.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// What a program that knows nothing of the driver prints, as the protocol's messages: each step is
-// answered with the next result that it has printed. It trains on meanwhile; a decision takes
-// effect when the result that it goes by is said.
+// Turns the output of a program that does not speak the protocol into the protocol's messages: each
+// step is answered with the next printed result. The program does not wait for steps; a decision
+// takes effect when its result is delivered.
 #pragma once
 
 #include <cstdint>
