@@ -1,5 +1,5 @@
-// The results of an experiment's trials out of its record, as their files result.json would have
-// them: for who left those files out.
+// The results of an experiment's trials read from its journal, in the form of result.json: for
+// experiments without those files.
 #pragma once
 
 #include <cstdint>

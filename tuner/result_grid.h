@@ -1,4 +1,4 @@
-// What came out of an experiment: one result a trial, and the best of them.
+// The results of an experiment: one for each trial, and the best of them.
 // It is made from the experiment's state and directory alone, and needs no running driver.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace tune {
 
-/// Over which of a trial's results a metric is taken.
+/// Which of a trial's results a metric is aggregated over.
 enum class Scope {
   last,         ///< the last value: of the newest result that has the metric
   all,          ///< the best of all results (min or max, by mode)
@@ -94,9 +94,9 @@ class ResultGrid {
   /// Of which iteration the best of all results of the trial is, the first of equal ones; nothing
   /// if none of the rows that are left has it.
   std::optional<std::int64_t> best_iteration(const Trial& trial, const Objective& objective) const;
-  /// Those of all results that are as good as the best, with all digits, ascending: by its
-  /// result.json, and what is not there by its last result and its checkpoints' scores. Empty if
-  /// none of them has it.
+  /// The iterations of all results that are as good as the best, by all digits, ascending: from
+  /// result.json or, where that lacks them, from the last result and the scores of checkpoints.
+  /// Empty if none of these has the best value.
   std::vector<std::int64_t> best_iterations(const Trial& trial, const Objective& objective) const;
 
   /// Of which iteration the last value of a metric is, of the trial's last one if every result has
@@ -137,8 +137,8 @@ class ResultGrid {
   /// nowhere, as sentences.
   std::vector<std::string> left_out() const;
 
-  /// Makes good what trials have come to, by their result.json, where memory alone does not know
-  /// (Trial::summaries_in_doubt). What is asked for the best does so itself.
+  /// Recomputes summaries from result.json where those in memory are not right
+  /// (Trial::summaries_in_doubt). The members for the best trial call it themselves.
   void complete_summaries() const;
 
   const Experiment& experiment() const { return experiment_; }
@@ -153,8 +153,8 @@ class ResultGrid {
   std::optional<MetricRow> newest_row(const Trial& trial, const std::string& metric) const;
   /// Those of each_row that are on disk; answers the iteration of the last one.
   double each_row_on_disk(const Trial& trial, const UseRow& use) const;
-  /// Who of them has which place by each metric, the worst 0 and equal ones the same: in this order
-  /// are their values with all digits.
+  /// The rank of each trial by each metric, the worst 0, equal values the same, compared by all
+  /// digits.
   std::vector<std::vector<double>> exact_places(const std::vector<TrialId>& ids, Scope scope) const;
   const RecordedResults& recorded() const;
   const RecordedResults& newest() const;

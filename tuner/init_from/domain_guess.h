@@ -1,5 +1,4 @@
-// From what a program says of an option to how a search may draw it: a proposal for somebody who
-// looks at it, by the name that such things have and the default.
+// Proposes a domain for an option by its name and its default; the user is to check it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Options out of what a program prints when it is asked for help: as argparse, click, typer, absl,
-// Go's flag and programs in C print them.
+// Reads a program's options out of its help text, as argparse, click, typer, absl, Go's flag and
+// programs in C print it.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ struct ProgramHelp {
   OptionForm form = OptionForm::two_hyphens;
 };
 
-/// What is in `text`, whatever it is: nothing is found where there is no help.
+/// The options in `text`, which may be any text: if it is no help, none are found.
 ProgramHelp read_help(std::string_view text);
 
 /// The name by which `${args}`, or the word for that form, gives the option: without its hyphens;

@@ -1,5 +1,4 @@
-// Options out of what a program of Hydra's prints when it is asked for help: its groups and its
-// config, which is YAML.
+// Reads the options of a Hydra program out of its help: its groups and its config, which is YAML.
 #pragma once
 
 #include <optional>

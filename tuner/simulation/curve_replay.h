@@ -1,4 +1,4 @@
-// Learning curves as the trials of a simulation, and what such a simulation had found by when.
+// Simulates trials along recorded learning curves, and reports the best value found by each time.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Learning curves that were measured once: what each config reported, iteration by iteration, and
-// how long that took. The format is described in docs/file_formats.md.
+// Recorded learning curves: the metrics of each config, iteration by iteration, and the time that
+// each took. The format is described in docs/file_formats.md.
 #pragma once
 
 #include <filesystem>

@@ -36,13 +36,13 @@ class SimulatedExecutor : public Executor, public Reactor {
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) override;
   void wake() noexcept override { woken_ = true; }
 
-  /// Something that happens at `time` (steady) by itself: a signal to the driver, a wish.
+  /// Schedules an event at `time` (steady), such as a signal to the driver or a control request.
   void at(Seconds time, Wakeup wakeup);
 
   std::size_t live() const { return children_.size(); }
 
  protected:
-  /// Whatever is under way takes so much longer.
+  /// Delays all pending events.
   void delay_all(Seconds by_s);
   /// When the next event is due; infinity if there is none.
   Seconds next_event();

@@ -1,5 +1,4 @@
-// A training program that costs no computation: what it reports and how long that takes, as a
-// function.
+// A simulated training program: a function says what it reports and how long each step takes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// What is said about the best trial: how it ended, and how far its checkpoint is from its best
-// result.
+// Sentences about the best trial: how it ended, and how far its checkpoint is from its best result.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,8 @@ std::string named_with_state(const Trial& trial);
 std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
                                const Objective& objective);
 
-/// Whether nobody knows if the checkpoint of a plain program is of the result that it is said to
-/// have, or of a later one. Reads its manifest: false if it is not here.
+/// Whether it is a guess that the checkpoint of a plain program is of the result that it is shown
+/// with, and not of a later one. Reads its manifest: false if it is not here.
 bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpoint);
 /// The iteration of a checkpoint that lies there, in lists: "20", or "20 or later" if that is a
 /// guess.

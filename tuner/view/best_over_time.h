@@ -1,5 +1,4 @@
-// How the best value of an experiment came about: each moment at which there was a better one, out
-// of its events.
+// The best value of an experiment over time: each event at which it improved.
 #pragma once
 
 #include <cstdint>

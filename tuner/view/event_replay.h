@@ -1,4 +1,4 @@
-// An experiment once more from its first event on, for what is asked about how it came about.
+// Replays an experiment from its first event on, for questions about its past.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// An experiment as it is on disk right now, for the commands that only look.
+// A read-only view of an experiment as it is on disk now.
 // Locks and changes nothing, also while a driver runs.
 #pragma once
 
@@ -50,8 +50,8 @@ ExperimentView view_experiment(const std::filesystem::path& directory,
 /// What a driver says that it waits for.
 struct Awaited {
   std::optional<ControlAnswer> answer;
-  /// Why there is none, though somebody drives the experiment on this machine, as a sentence.
-  /// Empty, too, if a driver has just begun or is leaving.
+  /// Why there is no answer although a driver runs on this machine, as a sentence. Empty also if a
+  /// driver has just begun or is leaving.
   std::string silence;
 
   /// Whether the driver answers; null: it was not asked, or does not listen.
@@ -91,9 +91,9 @@ bool is_here(const std::filesystem::path& checkpoint);
 /// "here" or "remote".
 std::string where_text(const std::filesystem::path& checkpoint);
 
-/// What trials that stand as RUNNING are where nobody drives them: "where the record breaks off
-/// (...)", as whatever ends a driver in good order, or by a fault, takes them out of the record.
-/// Else empty.
+/// If trials are recorded as RUNNING without a driver, the driver has died: "where the record
+/// breaks off (...)", for messages. Else empty: a driver that ends by itself records the end of its
+/// trials.
 std::string where_running_breaks_off(const ExperimentView& view);
 
 /// Error (user) if there is none of that name.

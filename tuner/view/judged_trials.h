@@ -1,5 +1,5 @@
-// The trials that say something about hyperparameters, made comparable: where some were stopped
-// early, by their values after equally much training. Changes nothing.
+// The trials for judging hyperparameters, made comparable: if some were stopped early, by their
+// values after equally much training. Changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ SearchSpace space_to_judge(const ResultGrid& grid);
 /// "/model/lr" as the other commands write it: "model.lr".
 std::string parameter_name(const std::string& pointer);
 
-/// Whether most configs were chosen by what the searcher had seen before.
+/// Whether the searcher learns, so that most configs depend on earlier results.
 bool is_adaptive_search(const ExperimentSpec& spec);
 
 }  // namespace tune

@@ -1,6 +1,5 @@
-// What people have written down of trials: notes and tags, in a file of their own beside the state.
-// Nothing is decided by them; no driver reads them. Written to and read at any time, by several at
-// once, whether a driver runs or not.
+// The user's notes and tags on trials, in a file of their own beside the state. No driver reads
+// them. Several processes may read and write them at any time, also while a driver runs.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// What the scheduler of an experiment has made of its trials at each rung: the scheduler is fed
-// with the record once more, as at a resume, and asked. Changes nothing.
+// The state of each rung of an experiment's scheduler: a fresh scheduler replays the record, as at
+// a resume, and is asked. Changes nothing.
 #pragma once
 
 #include <filesystem>

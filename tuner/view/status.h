@@ -1,4 +1,4 @@
-// What there is to say of a whole experiment, for programs.
+// The status of a whole experiment as JSON.
 #pragma once
 
 #include "tuner/view/status_view.h"

@@ -1,4 +1,4 @@
-// What can be asked of a trial by a name: its own fields, its metrics, the values of its config.
+// A trial's values by name: its own fields, its metrics, the values of its config.
 #pragma once
 
 #include <map>

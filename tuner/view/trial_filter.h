@@ -1,5 +1,5 @@
-// The condition of `tune ls --filter`: arithmetic over what is known of a trial, and comparisons
-// with texts.
+// The condition of `tune ls --filter`: arithmetic over a trial's fields, and comparisons with
+// texts.
 #pragma once
 
 #include <map>
