@@ -1,6 +1,5 @@
-// Ask and tell: an experiment whose trials somebody else runs. What is suggested and told goes
-// through the same policies, records and files as a driver's trials, so everything that looks at an
-// experiment looks at this one too.
+// Ask and tell: an experiment whose trials the caller runs. Suggestions and results go through the
+// same policies, records and files as a driver's trials, so all commands work on it.
 #pragma once
 
 #include <filesystem>
@@ -17,12 +16,12 @@
 
 namespace tune {
 
-/// What stands in the spec of such an experiment for the command of a trainable.
+/// The `command` in the spec of such an experiment.
 inline constexpr const char* told_command = "(tune tell)";
-/// Whether trials of an experiment with this spec are run by somebody else.
+/// Whether the caller, not a driver, runs the trials of an experiment with this spec.
 bool is_told(const ExperimentSpec& spec);
 
-/// One process's turn on the experiment, alone with it from construction to destruction.
+/// One process's exclusive access to the experiment, from construction to destruction.
 class AskSession {
  public:
   struct Suggested {
@@ -34,7 +33,7 @@ class AskSession {
   struct Options {
     /// How long to wait while another process has the experiment.
     Seconds patience_s = 0;
-    /// A snapshot is taken when the next process would have to do more than this once more.
+    /// A snapshot is taken when replaying the journal takes the next process longer than this.
     Seconds long_replay_s = 0.05;
     /// Other hosts take this process for dead once it has given no sign of life for so long.
     Seconds lease_s = 60;
@@ -59,8 +58,8 @@ class AskSession {
   /// The trial has failed for good.
   void tell_failure(TrialId trial, const std::string& reason);
 
-  /// Puts all of it on disk: only when that has returned it may be acted on. A snapshot that cannot
-  /// be taken is a notice, as nothing is lost without one.
+  /// Writes everything durably; act on a suggestion only after it has returned. A snapshot that
+  /// cannot be taken is only a notice, since nothing is lost without one.
   void commit();
 
   const Experiment& experiment() const;

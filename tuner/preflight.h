@@ -1,4 +1,4 @@
-// What can be known to be wrong before the first trial: of the machine, not of the spec alone.
+// Problems that can be found before the first trial by looking at the machine as well as the spec.
 #pragma once
 
 #include <filesystem>

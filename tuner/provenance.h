@@ -1,5 +1,5 @@
-// What a driver runs, as it is recorded with each session: so that it can be told later by which
-// program a result was made.
+// Provenance: records with each session which program and which commit a driver runs, so that each
+// result can be traced to its program.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ namespace tune {
 /// is left out.
 std::string what_runs(const ExperimentSpec& spec, const std::vector<std::string>& command_line);
 
-/// That `now` is another program than `before` was, in a sentence; empty if it is not, or if one of
-/// them is not known.
+/// A sentence if `now` is another program than `before`; empty if it is not, or if one of them is
+/// not known.
 std::string another_program(const std::string& before, const std::string& now);
 
 /// "train.py 0f9d1956, commit 4e5f6a7b with changes"; empty if nothing is known.

@@ -1,4 +1,4 @@
-// An experiment that nobody drives, onto its remote.
+// Uploads an experiment without a driver to its remote.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace tune {
 
-/// The checkpoints that `experiment` has, as a replicator wants to know them.
+/// The checkpoints of `experiment`, in the form that Replicator::begin takes.
 /// Error (user) if one that is not here is on another remote than `remote`, or if such a one
 /// would not stay there.
 std::vector<Replicator::Known> known_checkpoints(

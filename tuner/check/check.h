@@ -1,5 +1,5 @@
-// Plays a driver with somebody's trainable and says what does not hold: whether a run that was
-// saved, killed, restored, reset or left alone comes to what one comes to that never was.
+// Plays a driver with a user's trainable and reports broken promises: a run that is saved, killed,
+// restored, reset or left alone must give the same results as an undisturbed run.
 #pragma once
 
 #include <filesystem>
@@ -15,16 +15,17 @@ namespace tune {
 struct CheckOptions {
   Json config;                ///< of all trials
   std::optional<Json> other;  ///< another one of the same space, if there is any
-  /// What population based training is to change; with any, nothing else is changed.
+  /// The hyperparameters that population based training changes; if given, the check changes only
+  /// these.
   std::set<std::string> mutated;
   int iterations = 4;  ///< of a whole run; it is interrupted in its middle
-  /// By how much of the larger one two values may differ that are equal; 0: not by a bit.
+  /// Relative difference up to which two values count as equal; 0: every bit must be equal.
   double tolerance = 0;
   Seconds answer_s = 300;           ///< for a step or a save
   std::filesystem::path directory;  ///< absolute, exists, empty: where it all happens
 };
 
-/// What one check has come to.
+/// The outcome of one check.
 struct Verdict {
   enum class Kind {
     holds,

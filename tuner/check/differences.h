@@ -1,4 +1,4 @@
-// What two runs of a trainable, or two of its checkpoints, have in common and where they differ.
+// Compares two runs of a trainable, or two of its checkpoints.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// One process of a trainable, spoken to one command at a time: what it answers is waited for, with
-// a limit. The driver's own executor serves many at once and knows no limits; this serves a check.
+// One process of a trainable, used synchronously: each command waits for its answer, with a time
+// limit. (The driver's own executor is asynchronous, and its deadlines are the worker group's.)
 #pragma once
 
 #include <optional>
@@ -15,19 +15,20 @@
 
 namespace tune {
 
-/// What a trainable did instead of what it was to do, as a sentence that begins with "it".
+/// What a trainable did wrong, as a sentence that begins with "it".
 class Trouble : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Starts peers. What it changes of the process is given back at its end.
+/// Starts peers. Its changes to process-wide settings are undone by the destructor.
 class PeerLauncher {
  public:
   PeerLauncher() : spawner_(process_wide_.descriptors_before()) {}
   /// Error (machine) if the program cannot be started.
   std::pair<LaunchId, Spawned> launch(LaunchSpec spec);
-  /// Ends what the launch has left, wherever it went; waits for that, but not for ever.
+  /// Ends all processes that the launch left behind, also daemons; waits for that, but not for
+  /// ever.
   void end(LaunchId launch, Process& process);
 
  private:
@@ -53,8 +54,8 @@ class Peer {
   /// What is waited for next, for the sentence of a Trouble: "its hello".
   void expect(std::string what) { expected_ = std::move(what); }
 
-  /// What it says next. Trouble if that is nothing within `limit_s`, no message, an error, or its
-  /// end.
+  /// Its next message. Trouble if it sends none within `limit_s`, or something that is no message,
+  /// or an error, or if it ends.
   Wakeup next_wakeup(Seconds limit_s);
   /// The same, of this kind; `wanted` is what that is called: "a result".
   template <class Kind>

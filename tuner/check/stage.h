@@ -1,5 +1,5 @@
-// Where a check has a trainable play its trials: a directory for each, processes as a driver
-// launches them, and what they save taken out of their hands as a driver does.
+// The environment of a check: a directory for each trial, processes launched as by a driver, and
+// checkpoints moved away as a driver does it.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace tune {
 /// Of a clock that never goes back.
 Seconds steady_s();
 
-/// A checkpoint, in a place that its maker has never heard of.
+/// A checkpoint, moved to a path that its process does not know.
 struct Kept {
   std::filesystem::path directory;
   std::int64_t iteration = 0;
@@ -46,8 +46,8 @@ class Stage {
   std::filesystem::path directory_of(TrialId trial) const;
   /// What a process of `trial` is launched with; its directories are made.
   LaunchSpec launch_of(TrialId trial, int attempt);
-  /// What `from` holds, judged as a driver does and moved to where nobody expects it. Trouble if it
-  /// is no checkpoint.
+  /// Judges the directory `from` as a driver does, and moves it to a new path. Trouble if it is no
+  /// checkpoint.
   Kept keep(const std::filesystem::path& from, std::int64_t iteration);
 
  private:

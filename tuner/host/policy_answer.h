@@ -1,5 +1,5 @@
-// What a policy's program says, judged where it enters: bytes become answers, or a sentence about
-// what is wrong with them.
+// Parses and validates the answers of a policy program: bytes become typed answers, or a sentence
+// that says what is wrong.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@
 
 namespace tune {
 
-/// So much a line may have, and so deeply it may be nested, whatever it answers: a config, a saved
-/// state, an error. Counted before it is parsed, since deep values are read, copied and written by
-/// recursion. Whoever reads a snapshot takes twice as many levels.
+/// Limits on a line's bytes and nesting, for every answer: a config, a saved state, an error. They
+/// are checked before parsing, since deep values are read, copied and written by recursion. Readers
+/// of snapshots take twice as many levels.
 constexpr std::size_t most_answer_bytes = protocol::max_line_bytes;
 constexpr std::size_t most_answer_levels = most_state_levels;
 
 constexpr int policy_protocol_version = 1;
 
-/// Not what it was to say. what() goes on after the program's name: "answered what is no JSON ...".
+/// An invalid answer. what() continues after the program's name: "answered what is no JSON ...".
 class BadAnswer : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -40,9 +40,9 @@ struct Said {
   Json fields;
 };
 
-/// Gives out numbers for questions, and takes what is said for answers. Whatever is said while no
-/// question is open is a fault: it would pass for the answer to the next one, and all that follow
-/// would be one off.
+/// Numbers the questions and matches answers to them. A line while no question is open is an error:
+/// it would be taken for the answer to the next question, and all later answers would be off by
+/// one.
 class AnswerReader {
  public:
   /// What it says, in whatever pieces.
@@ -56,10 +56,10 @@ class AnswerReader {
   /// BadAnswer if that line, or what is there behind it, is none.
   std::optional<Said> answer();
 
-  /// It will say nothing more: BadAnswer if what it said last is a line, and so says why.
+  /// The program has ended: BadAnswer if it left a whole line, which may say why.
   void hear_last() const;
 
-  /// Another process begins, which was asked nothing.
+  /// A new process begins: no question is open.
   void restart();
 
  private:
@@ -99,11 +99,11 @@ struct SaidVerdict {
 };
 SaidVerdict verdict_in(const Said& said);
 
-/// The state as it was written, to the letter: integers of more than 64 bits and NaN are nothing
-/// that the driver could read, and everything to who wrote them.
+/// The state exactly as it was written: it may hold integers of more than 64 bits and NaN, which
+/// the driver could not read, but the program needs.
 std::string state_in(const Said& said);
 
-/// What every config of a program is judged by.
+/// The rules for the configs that a policy program gives.
 struct ConfigRules {
   SearchSpace space;
   std::vector<Constraint> constraints;

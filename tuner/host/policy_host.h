@@ -1,6 +1,6 @@
-// A policy that is a program: a process that is told what happens and asked what follows, a line of
-// JSON each. Started when it is first needed, and again when it dies: then it is told once more.
-// docs/policies.md has the messages.
+// A policy that is a program: events and questions go to its process as lines of JSON. It is
+// started when first needed, and again when it dies: then it gets its saved state and the events
+// since. docs/policies.md has the messages.
 #pragma once
 
 #include <optional>
@@ -31,12 +31,12 @@ class PolicyHost {
 
   /// What needs no answer goes out with the next question.
   void tell(const Json& message);
-  /// Its answer, as `judge` takes it, which throws BadAnswer if it makes no sense.
+  /// Its answer, parsed by `judge`, which throws BadAnswer for an invalid one.
   template <class Judge>
   auto ask(const Json& question, const Judge& judge) {
     return accept([&] { return judge(ask(question)); });
   }
-  /// What `judge` makes of what it has answered before.
+  /// Applies `judge` to an earlier answer.
   template <class Judge>
   auto accept(const Judge& judge) {
     try {

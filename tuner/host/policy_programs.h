@@ -9,12 +9,13 @@ namespace tune {
 
 class ProcessGroups;
 
-/// Looked at when a program starts: policies are made before all of it is known. What is empty or
-/// null is left out.
+/// Read when a program starts, since policies are made before all of it is known. Empty or null
+/// members are left out.
 struct PolicyPrograms {
   /// What the program of a "searcher", "scheduler" or "stopper" prints goes to this file.
   std::function<std::filesystem::path(const std::string& kind)> log;
-  /// By which what it leaves running is known to the next driver (exec/orphans.h).
+  /// The mark by which the next driver finds processes that it left running
+  /// (tuner/process/orphans.h).
   std::function<std::string()> session_mark;
   ProcessGroups* groups = nullptr;  ///< see SideProgram
 };

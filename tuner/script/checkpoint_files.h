@@ -12,7 +12,7 @@
 
 namespace tune {
 
-/// A file as it was when somebody looked: who writes to it makes another of it.
+/// A version of a file, as of one look; every write makes another version.
 struct FileVersion {
   std::string name;  ///< within the checkpoint; empty: the checkpoint is this file
   std::uint64_t inode = 0;
@@ -22,7 +22,7 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
-/// One checkpoint as it was when somebody looked.
+/// One checkpoint, as of one look.
 struct CheckpointFiles {
   std::filesystem::path root;      ///< absolute
   std::filesystem::path name;      ///< within `root`; empty: all that is there

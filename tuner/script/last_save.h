@@ -1,5 +1,5 @@
-// Which files of a directory that never rests are of its last save, by when the writing of each
-// began.
+// Finds the files of the last save in a directory that is always being written to, by when the
+// writing of each file began.
 #pragma once
 
 #include <cstddef>

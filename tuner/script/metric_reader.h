@@ -1,4 +1,4 @@
-// Metrics out of the lines that a program prints for people.
+// Reads metrics out of lines that a program prints for people.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Numbers behind a metric's name that are no results: in stack traces and other source, in help and
-// in settings, and behind words such as "target".
+// Recognises numbers behind a metric's name that are no results: in stack traces and other source,
+// in help and settings, and behind words such as "target".
 #pragma once
 
 #include <cstddef>

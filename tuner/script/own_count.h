@@ -1,5 +1,5 @@
-// The numbers with which a program counts its results itself, "step 60: ...": by them it is known
-// when it prints once more what it was restored to, with other values.
+// A program's own count of its results, "step 60: ...". It tells when a restored program prints its
+// checkpoint's result again, with other values.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace tune {
 
 class OwnCount {
  public:
-  /// The line of a result, `iteration`. One that was restored may have shown its checkpoint's once
-  /// more, so that it counts one too many: that tells nothing.
+  /// Notes the line of result `iteration`. A restored program may have printed its checkpoint's
+  /// result again, and then its results are counted one too high: so a count that is known already
+  /// is ignored there.
   void note(std::int64_t iteration, std::string_view line, bool is_restored = false);
   /// Whether `line` has the count of `iteration`, and lines tell by their counts which they are.
   bool is_of(std::int64_t iteration, std::string_view line) const;

@@ -1,4 +1,4 @@
-// What the spec says of a program that knows nothing of the driver. docs/plain.md is the guide.
+// What the spec says about a program that does not speak the protocol. docs/plain.md is the guide.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct PlainProgram {
 /// Of a trial's working directory: where "${checkpoint_dir}" is.
 inline constexpr const char* plain_checkpoint_dir = "checkpoints";
 
-/// What a program has printed, and its trial has not come to: it trains on while it is being
+/// A printed result that the trial has not reported yet: the program trains on while it is being
 /// paused.
 struct PrintedResult {
   std::int64_t iteration = 0;
@@ -62,7 +62,7 @@ std::string text_with_time(const PrintedResult& result);
 /// So many of them are kept.
 inline constexpr std::size_t most_printed_ahead = 1'000;
 
-/// Where a program that saves by itself finds what it goes on from.
+/// What a program that saves by itself is restored from, and where.
 struct PlainSource {
   std::filesystem::path config_file;   ///< absolute; empty: none is wanted
   std::filesystem::path root;          ///< where it keeps its checkpoints, absolute

@@ -1,4 +1,4 @@
-// What the user of a program should know of how its lines are read.
+// Remarks for the user about how a program's lines are read.
 #pragma once
 
 #include <string>

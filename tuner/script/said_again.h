@@ -1,5 +1,5 @@
-// Lines with the metric that are no new result: what a program says a second time on its other
-// stream, what it sums up at its end, and what it finds of the model that it was restored to.
+// Recognises lines with the metric that are no new result: a repetition on the other stream, a
+// summary at the end, and an evaluation of the restored model.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace tune {
 
 /// A line that has closed a result, as far as it tells what kind of a result that is.
 struct ClosingLine {
-  /// What stands in front of the metric's name, without numbers and in small letters: "epoch loss:
-  /// ". Of programs that print a line each epoch it is always the same.
+  /// The text before the metric's name, without numbers and in small letters: "epoch loss: ". In a
+  /// program that prints a line each epoch it is always the same.
   std::string beginning;
   bool sums_up = false;  ///< it has a word for a whole training, such as "best"
   /// Which words `beginning` has that stand for a measure after the training, such as "test".
@@ -57,7 +57,7 @@ class SaidAgain {
   double least_ = 0, most_ = 0;  ///< of the first value of each
 };
 
-/// What the first result of a program that goes on from a checkpoint is, by the checkpoint's.
+/// What the first result after a restore is, compared with the checkpoint's.
 enum class FirstResult {
   trained,    ///< it differs
   evaluated,  ///< it has the same numbers, one of them with so many digits that this is no chance

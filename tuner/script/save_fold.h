@@ -1,5 +1,6 @@
-// Which result what a program saves has: a fold over what it prints and what it saves, in the order
-// in which that becomes known. The results that it prints wait here until they are taken.
+// Matches each save of a program with the result that it belongs to: a fold over printed results
+// and saves, in the order in which they become known. Printed results wait here until they are
+// taken.
 // Pure: reads no clock and no file, as times come with the events.
 #pragma once
 
@@ -28,11 +29,10 @@ inline constexpr LogSizes no_sizes = {std::numeric_limits<std::uint64_t>::max(),
 /// A checkpoint that is whole.
 struct SavedFiles {
   CheckpointFiles files;
-  /// At least this had been printed before its writing began.
+  /// The logs had at least these sizes when its writing began.
   LogSizes printed_before;
   std::int64_t begun_ns = 0;  ///< Unix time of that, or somewhat later
-  /// And perhaps more: what came up to this, in so many bursts of printing; between two of them
-  /// something was saved.
+  /// At most these sizes, reached in `bursts` of printing; between two bursts something was saved.
   LogSizes printed_at_most = {};
   int bursts = 0;
   /// Nobody looked at the time, as the driver stood still: neither how far each burst went nor when
@@ -54,13 +54,13 @@ class SaveFold {
   void print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time);
   /// `on_signal`: since it was told to save or to end.
   void save(SavedFiles saved, bool on_signal, double now_s);
-  /// It is on its way out: what it prints from now on goes with what it saves of it, and is taken
-  /// by nobody.
+  /// The program is leaving: results that it prints from now on are only named in its saves, and
+  /// never taken.
   void leave() { is_leaving_ = true; }
   /// Whether results may be missing: then it may have more iterations than are counted.
   void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
-  /// It has come to its end instead, and is to be asked for all that it printed. False: some of
-  /// that was too much to be kept.
+  /// It has ended by itself instead: all printed results are to be taken after all. False: some
+  /// were dropped, since there were too many.
   bool stay();
   enum class End {
     done,    ///< with code 0
@@ -73,7 +73,7 @@ class SaveFold {
   /// The next result, which its trial has come to with that.
   std::optional<PrintedResult> take();
   std::size_t results() const { return results_.size(); }
-  /// More results are to wait where they come from.
+  /// No more results fit: leave further ones in the log.
   bool is_full() const { return !is_leaving_ && results_.size() >= most_printed_ahead; }
 
   /// A checkpoint of which it is known which iteration it has.

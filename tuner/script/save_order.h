@@ -1,6 +1,5 @@
-// Whether a program saves what an epoch came to before it prints its result, or after. Of two
-// programs that write the same files and lines, one has the model of the result before a save in
-// it, the other that of the result behind it.
+// Learns whether a program saves its model before it prints an epoch's result, or after. It decides
+// which result a save belongs to: the one printed before it or the one printed behind it.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +38,11 @@ struct SaveVote {
   int weight = 1;  ///< of milliseconds little, as a program may have been held up; of epochs much
 };
 
-/// To which result it lies much nearer. Nothing: it lies in between, or what would tell it has not
-/// come yet.
+/// The result that the save is much nearer to in time. Nothing: it is in between, or it is too
+/// early to tell.
 std::optional<SaveVote> vote_of(const SaveMoment& save);
 
-/// What is known of one program, from all of its runs.
+/// What all runs of one program say together.
 class SaveOrder {
  public:
   /// What all votes agree on, from `enough` on; one in four may lie.

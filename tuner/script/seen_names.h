@@ -1,5 +1,5 @@
-// What to tell whoever awaits a metric that a program does not print: the names and the last number
-// that it does.
+// Helps a user whose metric a program does not print: lists the names that it prints, and proposes
+// an expression.
 #pragma once
 
 #include <cstddef>

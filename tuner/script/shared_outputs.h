@@ -1,5 +1,5 @@
-// Files that several trials of a program overwrite, since they run in one directory and write to
-// one name. Only `look_at_outputs` reads the disk.
+// Finds files that several trials overwrite, because they run in one directory and write to the
+// same name. Only `look_at_outputs` reads the disk.
 #pragma once
 
 #include <cstdint>
