@@ -152,6 +152,8 @@ path CheckpointStore::working_directory(TrialId trial) {
 path CheckpointStore::make_working_directory(TrialId trial) {
   const path own = own_dir(trial);
   const path work = paths::work(own);
+  // A trial that an old driver started has its files in its own directory, and would not find them
+  // from an empty `work`.
   const bool was_started = files_.exists(paths::standard_output(own));
   try {
     if (!was_started) files_.make_directories(work);
@@ -203,6 +205,7 @@ void CheckpointStore::add_part(CheckpointRef checkpoint, int attempt, const std:
     throw machine_error(name.native() +
                         " is in the directories of two ranks: each has to write files of its own");
   };
+  // All names are checked before the first file is moved: after an Error nothing was moved.
   for (const auto& [name, bytes] : tree.files) require_free(name);
   for (const auto& link : tree.links) require_free(link.name);
   for (const path& name : tree.directories) files_.make_directories(to / name);
@@ -330,6 +333,7 @@ CommittedCheckpoint CheckpointStore::commit(const ManifestHeader& header, const 
       throw;
     }
     try {
+      // The program's directory goes back as it was, without our manifest.
       files_.remove_file(paths::manifest(written));
       give_back(written, origin);
     } catch (const Error& kept) {
@@ -350,6 +354,9 @@ CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
   make_links_relative(files_, tree, directory);
   CommittedCheckpoint committed;
   std::vector<FileFacts> facts;
+  // Files first, then directories, manifest, rename, and the parents at last. So a crash at any
+  // point leaves a directory aside, which recovery sweeps, and never a checkpoint with a file that
+  // is not on disk.
   for (const auto& [name, listed_bytes] : tree.files) {
     auto [bytes, xxh3] = content_of(directory / name, listed_bytes);
     facts.push_back({name, bytes, std::move(xxh3)});
@@ -371,6 +378,7 @@ CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
     files_.sync_directory(trial);
     files_.sync_directory(trial.parent_path());  // the trial's first: its directory is new too
   } catch (const Error&) {
+    // It is going to be recorded as failed, so it must not stay under a checkpoint's name.
     files_.rename(checkpoint, directory);
     throw;
   }
@@ -416,6 +424,7 @@ std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint, co
   } catch (const Json::exception&) {
     return paths::manifest(checkpoint).native() + " does not say what it must";
   } catch (const Error& error) {
+    // A newer program's manifest: no damage, so it must not be set aside.
     if (error.fault() == Fault::user) throw;
     return error.what();
   }
@@ -463,6 +472,7 @@ CheckpointStore::Content CheckpointStore::content_of(const path& file,
     content.bytes += piece.size();
   });
   content.xxh3 = checksum.digits();
+  // Not if somebody wrote to it meanwhile: then the checksum is of a mixture.
   if (stamp && files_.stamp(file) == stamp) {
     const std::lock_guard lock(mutex_);
     if (read_.size() >= most_read_files) read_.clear();

@@ -178,6 +178,8 @@ Said PolicyHost::ask_running(const std::string& question) {
         start();
         const Said greeting = exchange({}, line_of(options_.hello));
         accept([&] { greeting_in(greeting); });
+        // A new process gets the last saved state and all messages since, questions included, since
+        // answering one may have changed the program's state.
         if (!state_.empty()) exchange({}, load_line_of(state_));
         std::string lines;
         for (const Told& each : told_) {

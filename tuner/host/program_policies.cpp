@@ -20,6 +20,8 @@ namespace {
 /// For one that is asked within a turn of the loop, for which all trials wait.
 constexpr Seconds patience_in_turn_s = 30;
 constexpr Seconds patience_beside_s = 3600;
+/// A program may never suggest a config that can be tried: without a limit it would be asked for
+/// ever.
 constexpr int most_refusals = 100;
 
 PolicyHost::Options host_options(const char* kind, OptionReader& reader,
@@ -83,6 +85,7 @@ class ProgramSearcher : public Searcher {
         num_samples_(context.num_samples) {}
 
   Answer suggest(TrialId id) override {
+    // Enforced here, since a program may ignore the num_samples of its hello.
     if (num_samples_ >= 0 && suggested_ >= num_samples_) return Exhausted{};
     Json question = message("suggest", id);
     for (int refusals = 0; refusals < most_refusals; ++refusals) {
@@ -95,6 +98,7 @@ class ProgramSearcher : public Searcher {
         ++suggested_;
         return std::move(judged.config);
       }
+      // Only the program can make another config, so it is told why and asked again.
       question["refused"] = std::move(judged.unfit);
     }
     host_.fail(
@@ -121,6 +125,8 @@ class ProgramSearcher : public Searcher {
     if (num_samples_ < 0) return std::nullopt;
     return static_cast<std::uint64_t>(num_samples_);
   }
+  // So it is asked beside the loop: a program may think for minutes, for which no trial should
+  // wait.
   bool may_take_long() const override { return true; }
 
   Json save() const override { return {{"suggested", suggested_}, {"state", host_.save()}}; }
@@ -137,6 +143,7 @@ class ProgramSearcher : public Searcher {
     told["iteration"] = seen.iteration;
     Json values = Json::object();
     for (std::size_t i = 0; i < objectives_.size() && i < seen.scores.size(); ++i) {
+      // Scores are larger-is-better; the program gets the metric with its own sign.
       const double score = seen.scores[i];
       values[objectives_[i].metric] = objectives_[i].mode == Mode::min ? -score : score;
     }
@@ -190,6 +197,7 @@ class ProgramScheduler : public Scheduler {
     if (said.action == Action::exploit) {
       decision.exploit = host_.accept([&] { return judge_exploit(trial.id, said); });
     }
+    // Stops of other trials come with an answer about this one; `order` hands them out later.
     for (Order& stop : said.stops) orders_.push_back(std::move(stop));
     return decision;
   }
@@ -246,6 +254,7 @@ class ProgramStopper : public Stopper {
     if (said.stop_all) stop_all_ = std::move(said.stop_all);
     return said.stop;
   }
+  // should_stop_again stays the default: a program asked about a repetition would count it twice.
   void on_trial_end(const Trial& trial) override {
     Json told = message("end", trial.id);
     told["state"] = to_string(trial.state);

@@ -88,10 +88,12 @@ class LineReader {
 
  private:
   void line(std::string_view line) {
+    // A bad line that another one follows is no torn write.
     if (bad_bytes_ > 0) throw middle_damaged();
     const std::optional<std::string_view> text = journal_line_text(line);
     const std::uint64_t bytes = line.size() + 1;
     if (!text) {
+      // Perhaps the last line, torn by a crash: the next line, or `finish`, tells.
       bad_bytes_ = bytes;
       return;
     }
@@ -239,6 +241,8 @@ std::uint64_t Journal::write_closed() {
   try {
     out_->append(closed_);
   } catch (const Error& error) {
+    // How much of the batch was written is unknown, and a line appended behind a torn one would
+    // make that damage in the middle.
     break_with(error.what());
     throw;
   }

@@ -160,6 +160,8 @@ void TrialsFile::append(const TrialLines& lines) {
   if (number_ == 0) start_file(1);
   if (bytes_ > 2 * live_bytes_ + small_file_bytes) rewrite();
   const auto file = paths::trials(directory_, number_);
+  // A crash or a failed append may have left lines behind the bytes that count: they go first, or
+  // new lines would begin at another offset than noted.
   if (may_be_longer_) files_.truncate(file, bytes_);
   may_be_longer_ = true;
   const auto out = files_.open_append(file);
@@ -179,6 +181,7 @@ void TrialsFile::append(const TrialLines& lines) {
   });
   if (!piece.empty()) write(*out, piece);
   out->sync();
+  // Only after the sync: after an Error the file counts as long as before.
   may_be_longer_ = false;
   bytes_ = end;
   for (const auto& [trial, line] : noted) note(trial, line.offset, line.size);

@@ -105,6 +105,8 @@ struct GaussianProcess::Impl {
   }
 
   void factorize(const MatrixXd& all) {
+    // Points that are almost equal make the matrix numerically singular: the diagonal grows tenfold
+    // until it can be factorized.
     for (jitter = 0; jitter <= most_jitter * kernel->variance();
          jitter = std::max(10 * jitter, least_jitter * kernel->variance())) {
       MatrixXd more = all;
@@ -125,11 +127,13 @@ struct GaussianProcess::Impl {
 
   void add(const std::vector<double>& x, double target, double with_noise) {
     ensure(is_set, "a Gaussian process has hyperparameters before it is asked");
+    // One more row of the Cholesky factor, in O(n^2), instead of a new factorization in O(n^3).
     const VectorXd row = triangle().solve(covariances(x.data()));
     const double least = least_jitter * kernel->variance();
     const double rest = kernel->variance() + with_noise + jitter - row.squaredNorm();
     reserve(n);
     factor.row(n).head(n) = row.transpose();
+    // Rounding may take `rest` below 0 where the point is there already.
     factor(n, n) = std::sqrt(std::max(rest, least));
     points.row(n) = Eigen::Map<const VectorXd>(x.data(), points.cols()).transpose();
     targets.conservativeResize(n + 1);
@@ -184,6 +188,7 @@ std::vector<double> GaussianProcess::fit(const std::vector<double>& start,
   };
   constexpr double (*log)(double) = std::log;
   constexpr double (*exp)(double) = std::exp;
+  // In logarithms, since hyperparameters are positive and differ by orders of magnitude.
   const auto loss = [&](const std::vector<double>& logs, std::vector<double>& gradient) {
     const std::vector<double> values = transform(logs, exp);
     set(values);

@@ -273,6 +273,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "error", *trial.error);
   append_member_if(out, "not_before", trial.not_before);
   append_member_if(out, "ended_by", std::string(to_string(trial.ended_by)));
+  // Written also when false: without it a reader guesses it from `why`, as for old snapshots.
   if (trial.ended_by == EndedBy::scheduler) append_member(out, "at_max", trial.at_max ? 1 : 0);
   append_member_if(out, "why", trial.why);
   if (trial.stopping) append_member(out, "stopping", 1);
@@ -299,6 +300,8 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "end_iteration", trial.end_iteration);
   if (trial.saves_itself) append_member(out, "saves_itself", 1);
   put_summaries(out, trial.summaries, trial.recent);
+  // Written also when false: a line without it is of a program that did not take back what a
+  // restore undoes, so that its summaries are in doubt.
   if (trial.attempt > 1 || trial.summaries_in_doubt) {
     append_member(out, "in_doubt", trial.summaries_in_doubt ? 1 : 0);
   }
@@ -323,6 +326,9 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   }
   const auto attempt = attempts_.find(id);
   if (attempt != attempts_.end()) put_attempt(out, attempt->second);
+  // Metrics and config are embedded as they are, at the end. A reader cuts them out by
+  // `config_bytes` without parsing them; a search for the config's key could find it in the
+  // metrics.
   const std::string config = trial.config.text();
   append_member(out, "config_bytes", config.size());
   append_key(out, "metrics");
@@ -433,9 +439,11 @@ void Experiment::load_trial(std::string_view text) {
   if (end != "null") trial.last_metrics = end;
   shapes_.make_compact(trial.config);
   for (auto& cloning : trial.lineage) shapes_.make_compact(cloning.old_config);
+  // A running trial's metrics are replaced by its next result, so interning them would be in vain.
   if (trial.state != TrialState::running) shapes_.make_compact(trial.last_metrics);
 
   const TrialId id = trial.id;
+  // A trial may have several lines, of which the last counts: entries of an earlier one go first.
   queued_.erase(id);
   processes_.erase(id);
   attempts_.erase(id);
@@ -503,6 +511,7 @@ void Experiment::load_totals(const Json& totals) {
     host_ = totals.at("host").get<std::string>();
     session_end_ = totals.at("session_end").get<std::string>();
     session_ended_ = parse_session_end(totals.value("session_ended", ""));
+    // An older program has recorded the sentence alone.
     if (!session_ended_ && !session_end_.empty()) session_ended_ = session_end_in(session_end_);
     const Json& saves = totals.at("saves");
     saves_ = {.committed = load_whole<std::uint64_t>(saves.at("committed")),
@@ -525,6 +534,7 @@ void Experiment::load_totals(const Json& totals) {
   } catch (const Json::exception& error) {
     throw std::invalid_argument(std::string("its totals are broken: ") + error.what());
   }
+  // Queues, counts and pins are derived from the trials, not saved: so they cannot contradict them.
   for (std::size_t i = 0; i < trials_.size(); ++i) {
     const Trial& trial = trials_[i];
     const bool waits = trial.state == TrialState::pending || trial.state == TrialState::paused;

@@ -46,6 +46,7 @@ class MetricBound : public Stopper {
     }
     return false;
   }
+  // Looks at this result alone, so a bound that was changed since counts at once.
   bool should_stop_again(const Trial& trial, const Result& result) override {
     return should_stop(trial, result);
   }
@@ -92,6 +93,7 @@ class NotFinite : public Stopper {
       is_all_finite = false;
       last_ = metric;
     }
+    // A result without the metrics neither continues the row nor breaks it.
     if (!is_any) return false;
     if (is_all_finite) {
       in_a_row_.erase(trial.id);
@@ -99,7 +101,8 @@ class NotFinite : public Stopper {
     }
     return ++in_a_row_[trial.id] >= options_.times;
   }
-  /// Of all that it has seen, if it is there again.
+  /// Its count is that of the farthest iteration, so it answers only there: at earlier repetitions
+  /// the count would be of later results.
   bool should_stop_again(const Trial& trial, const Result& result) override {
     const auto known = in_a_row_.find(trial.id);
     return known != in_a_row_.end() && known->second >= options_.times &&
@@ -167,7 +170,7 @@ class TrialPlateau : public Stopper {
     if (window.last.size() > wanted) window.last.erase(window.last.begin());
     return has_settled(window);
   }
-  /// By all that it has seen, if it is there again.
+  /// Its window ends with the farthest iteration, so it answers only there.
   bool should_stop_again(const Trial& trial, const Result& result) override {
     const auto known = windows_.find(trial.id);
     return known != windows_.end() && result.training_iteration == trial.counted_iteration &&
@@ -241,12 +244,14 @@ class ExperimentPlateau : public Stopper {
     const auto value = result.find(options_.metric);
     if (!value || !std::isfinite(*value)) return false;
     add(trial.id, *value);
+    // Only results with a finite value count towards the patience.
     settled_results_ = has_settled() ? settled_results_ + 1 : 0;
     return false;
   }
   bool should_stop_again(const Trial&, const Result&) override { return false; }
 
   std::optional<std::string> should_stop_all(Seconds) const override {
+    // The result with which the values settled is not one of the `patience` further ones.
     if (settled_results_ <= options_.patience) return std::nullopt;
     return "the best " + std::to_string(options_.top) + " values of '" + options_.metric +
            "' have settled";
@@ -347,6 +352,7 @@ class AnyStopper : public Stopper {
     }
     for (const auto& [name, stopper] : stoppers_) {
       const auto own = states->find(name);
+      // A rule without a saved state is new in the spec, and begins anew.
       if (own != states->end()) stopper->load(*own);
     }
   }
@@ -354,6 +360,8 @@ class AnyStopper : public Stopper {
  private:
   template <class Ask>
   bool any_says(const Ask& ask) {
+    // All rules are asked, also after one has said yes: each counts the results by itself, and must
+    // not miss one because of another rule.
     bool stops = false;
     for (const auto& named : stoppers_) {
       if (!ask(*named.stopper)) continue;
@@ -370,6 +378,8 @@ class AnyStopper : public Stopper {
 }  // namespace
 
 bool Stopper::should_stop_again(const Trial& trial, const Result& result) {
+  // A rule had ended the trial at `end_iteration`, but the driver died before the last save was
+  // committed: so it trains up to there again, and ends there.
   return trial.ended_by == EndedBy::rule && trial.end_iteration != 0 &&
          result.training_iteration >= trial.end_iteration;
 }

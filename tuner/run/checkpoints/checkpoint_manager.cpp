@@ -46,6 +46,7 @@ CheckpointManager::CheckpointManager(EventCommitter& committer, Workers& pool,
 
 int CheckpointManager::take_index(TrialId trial) {
   int& last = indices_[trial];
+  // Saves under way are not in the experiment yet: two with one index would share a directory.
   last = std::max(last, committer_.experiment().trial(trial).saves) + 1;
   return last;
 }
@@ -125,6 +126,8 @@ void CheckpointManager::copy(Save save, CheckpointFiles files,
         } catch (const Error& error) {
           copied.error = error.what();
         }
+        // A program that wrote while its files were copied has made the copy a mixture of two
+        // saves.
         const auto now = look_at_checkpoint(files.root, files.name);
         copied.has_changed = !now || now->files != files.files;
         return copied;
@@ -135,6 +138,7 @@ void CheckpointManager::copy(Save save, CheckpointFiles files,
           then(std::move(copied.save));
           return;
         }
+        // A change meanwhile is no failed save: the copy goes, and nothing is recorded.
         if (!copied.has_changed) {
           record_failure(checkpoint.trial, checkpoint.index, copied.error);
         } else if (copied.error.empty()) {
@@ -202,6 +206,8 @@ void CheckpointManager::end_commit(Commit commit, const std::string& error) {
     commit.then(false);
     return;
   }
+  // Before the record, with which a clone may stop needing its donor's checkpoint: `release` drops
+  // that.
   const auto donor = committer_.experiment().trial(done.trial).donor;
   committer_.commit(CheckpointCommitted{done.trial, done.checkpoint});
   if (replicator_ != nullptr) {
@@ -210,6 +216,8 @@ void CheckpointManager::end_commit(Commit commit, const std::string& error) {
     const bool is_best = !order.empty() && present[order.front()].index == done.checkpoint.index;
     replicator_->expect({done.trial, done.checkpoint.index}, is_best);
   }
+  // Only once the record is on disk: otherwise a remote or a callback acts on a checkpoint that a
+  // power loss may make unknown.
   committer_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
     if (replicator_ != nullptr) replicator_->committed({trial, checkpoint.index});
     callbacks_.call("on_checkpoint", [&](Callback& callback) {
@@ -306,6 +314,7 @@ void CheckpointManager::apply_retention(TrialId id) {
   if (const Checkpoint* const latest = trial.latest_checkpoint()) {
     keep[static_cast<std::size_t>(latest - trial.checkpoints.data())] = true;
   }
+  // Not before its end: a retry would have nothing to start from.
   if (ended && config_.num_to_keep == 0) keep.assign(keep.size(), false);
   CheckpointsDropped dropped{id, {}};
   for (std::size_t i = 0; i < keep.size(); ++i) {
@@ -361,6 +370,7 @@ void CheckpointManager::keep_to_budget(TrialId changed) {
 
 void CheckpointManager::requeue(const TrialRequeued& requeued) {
   std::vector<int> indices;
+  // Listed before the record, with which the trial forgets them.
   if (requeued.from_scratch) {
     for (const auto& checkpoint : committer_.experiment().trial(requeued.trial).checkpoints) {
       indices.push_back(checkpoint.index);
@@ -372,6 +382,8 @@ void CheckpointManager::requeue(const TrialRequeued& requeued) {
 }
 
 void CheckpointManager::remove_when_durable(TrialId trial, std::vector<int> indices) {
+  // Only once the record is on disk: after a power loss the journal would still name them, and a
+  // restore would look for deleted files.
   committer_.when_durable([this, trial, indices = std::move(indices)] {
     if (replicator_ != nullptr) replicator_->dropped(trial, indices);
     pool_.post(

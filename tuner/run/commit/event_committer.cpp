@@ -113,6 +113,7 @@ void EventCommitter::write_beside() {
 
 void EventCommitter::finish_write(Seconds took_s) {
   disk_is_slow_ = took_s > slow_write_s;
+  // The window begins with the oldest write that is not on disk.
   if (synced_ == store_.written()) unsynced_since_ = clock_.steady();
   store_.finish_write();
   tell_subscribers();
@@ -143,6 +144,7 @@ void EventCommitter::when_durable(std::function<void()> action) {
 
 Seconds EventCommitter::deadline() const {
   if (syncing_ || synced_ == store_.written()) return std::numeric_limits<Seconds>::infinity();
+  // At once if an action waits for it: a checkpoint to be deleted, say.
   return waiting_.empty() ? unsynced_since_ + sync_window_s : 0;
 }
 
@@ -160,6 +162,7 @@ void EventCommitter::start_sync() {
     std::string error;
   };
   syncing_ = true;
+  // What is written during the sync is not covered by it.
   const std::uint64_t target = store_.written();
   workers_.post(
       Lane::journal,
@@ -183,6 +186,7 @@ void EventCommitter::start_sync() {
         synced_ = target;
         unsynced_since_ = clock_.steady();
         while (!waiting_.empty() && waiting_.front().event <= synced_) {
+          // Taken out first: an action may append another one.
           const auto action = std::move(waiting_.front().action);
           waiting_.pop_front();
           action();

@@ -37,6 +37,8 @@ std::optional<std::string> differs(Policies& policies, const Experiment& experim
                                    const ResultReported& recorded) {
   const Decision answer =
       policies.decide(experiment, experiment.trial(recorded.trial), recorded.result);
+  // Not compared: `checkpoint`, which the record has as the sum of all triggers, and `why`, which
+  // is for people.
   const bool is_same = answer.action == recorded.decision.action &&
                        answer.exploit == recorded.decision.exploit &&
                        answer.resources == recorded.decision.resources;
@@ -65,6 +67,8 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
     return {
         .action = Action::stop, .by_rule = by_rule, .why = by_rule ? stopper->why() : Rationale()};
   }
+  // The scheduler has ended the trial there before it died in its last save. That verdict holds:
+  // the scheduler, asked once more, would judge the trial a second time.
   if (again && trial.end_iteration != 0 && trial.ended_by == EndedBy::scheduler) {
     const bool is_there = result.training_iteration >= trial.end_iteration;
     return {.action = is_there ? Action::stop : Action::proceed,
@@ -72,6 +76,7 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
   }
   Decision decision = scheduler->on_result(trial, result);
   evaluate(decision.exploit);
+  // The result that ends a trial comes to the searcher as its end, in `learn_end`.
   if (decision.action != Action::stop && !again) searcher.on_result(trial, result);
   return decision;
 }
@@ -145,6 +150,7 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
     searcher.on_ask(asked->next);
   } else if (const auto* reported = std::get_if<ResultReported>(&event.body)) {
     const Decision& decision = reported->decision;
+    // Neither a rule nor the program has ended it, so the searcher is told that it was stopped.
     const bool is_cut_short =
         decision.action == Action::stop && !decision.by_rule && !reported->result.done;
     if (is_cut_short) searcher.on_stop(reported->trial);
@@ -177,6 +183,7 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
 void Policies::change(const Json& fields) {
   if (!remade) return;
   Policies fresh = remade(fields);
+  // Encoded as in a snapshot: `load` takes NaN and infinities as texts.
   fresh.scheduler->load(encode_numbers(scheduler->save()));
   if (fresh.stopper != nullptr && stopper != nullptr) {
     fresh.stopper->load(encode_numbers(stopper->save()));
@@ -219,10 +226,13 @@ std::optional<std::string> replay(Policies& policies, Experiment& experiment, co
   if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
     if (!added->by_hand) difference = differs(policies, *added);
   } else if (const auto* reported = std::get_if<ResultReported>(&event.body)) {
+    // `apply` refuses a record of an unknown trial.
     if (index_of(reported->trial) < experiment.trials().size()) {
       difference = differs(policies, experiment, *reported);
     }
   }
+  // Asked before the record, told after it, as the loop does it: else the policies would see
+  // another state than they saw then.
   experiment.apply(event);
   policies.learn(experiment, event);
   return difference;

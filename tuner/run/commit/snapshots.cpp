@@ -112,6 +112,7 @@ void Snapshots::turn() {
   if (step_ == Step::idle && is_wanted() && due_ <= started) {
     prepare();
   } else if (step_ == Step::prepared && !is_handing_over_ && committer_.is_between_writes()) {
+    // Between two writes, so that each event is in one journal.
     take();
   }
   if (lines_.bytes() >= waiting_bytes && step_ != Step::publishing && may_hand_over_) {
@@ -207,12 +208,16 @@ void Snapshots::take() {
 }
 
 void Snapshots::publish() {
+  // Needs both: the events before it on disk, or it would be ahead of the journal; and the state of
+  // the searcher, which comes later if that is at work on a thread.
   if (!is_durable_ || !is_state_there_) return;
   workers_.post(
       Lane::snapshots,
       [this, parts = std::move(parts_), state = std::move(state_), spec = std::move(taken_under_),
        flushes = std::move(flushes_), stop = stop_.get_token()]() mutable {
         return Outcome::of(committer_, std::move(parts), [&](SnapshotParts& given) {
+          // First: once the snapshot is in force, the results in these files are not replayed any
+          // more.
           for (const auto& flush_durable : flushes) flush_durable(stop);
           given.state = state.make(spec);
           return store_.publish(given);
