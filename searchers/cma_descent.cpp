@@ -96,6 +96,7 @@ bool CmaDescent::is_inside(const std::vector<double>& point) const {
 
 CmaDrawn CmaDescent::draw(Random& random) const {
   CmaDrawn drawn;
+  // Drawn again outside of the bounds (resampling), and clamped where that does not help.
   for (int draws = 0; draws < most_draws; ++draws) {
     drawn.point = distribution_.draw(random);
     if (is_inside(drawn.point)) break;
@@ -104,6 +105,7 @@ CmaDrawn CmaDescent::draw(Random& random) const {
     double& x = drawn.point[j];
     if ((*axes_)[j].bounded && (*axes_)[j].step == 0) x = std::clamp(x, 0.0, 1.0);
     const double mean = distribution_.mean()[j];
+    // The distribution learns from `point`; the trial gets the point stretched by the margin.
     drawn.tried.push_back(mean + reach_[j] * (x - mean));
   }
   return drawn;
@@ -137,6 +139,7 @@ void CmaDescent::learn() {
     return a.outcome.is_better_than(b.outcome);
   });
   const CmaOutcome& best = results_.front().outcome;
+  // Nothing can be ranked where even the best has failed.
   if (best.how == Ended::failed) return;
   std::vector<CmaDistribution::Member> ranked;
   for (const CmaResult& result : results_) ranked.push_back({result.point, result.is_own});

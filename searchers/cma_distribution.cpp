@@ -127,6 +127,7 @@ void CmaDistribution::update(const std::vector<Member>& ranked) {
     auto step = steps.col(static_cast<Index>(i));
     step = (vector_in(ranked[i].point) - mean) / sigma_;
     double length = (basis.transpose() * step).cwiseQuotient(scales).norm();
+    // A point that it did not draw may be far away: one such step must not dominate the covariance.
     if (!ranked[i].is_own && length > most_length) {
       step *= most_length / length;
       length = most_length;
@@ -168,6 +169,7 @@ void CmaDistribution::update(const std::vector<Member>& ranked) {
     if (weight < 0) weight *= dimensions / (lengths[i] * lengths[i] + 1e-8);
     covariance += rates.rank_mu * weight * (step * step.transpose());
   }
+  // Rounding makes it slightly asymmetric, and the eigendecomposition wants it symmetric.
   const MatrixXd transposed = covariance.transpose();
   covariance = (covariance + transposed) / 2;
   decompose();

@@ -67,6 +67,8 @@ std::size_t Experiment::position_of(const Trial& trial, std::string_view metric,
     while (i < summaries.size() && summaries[i].name != metric) ++i;
     return i;
   }
+  // With very many metrics a linear search would make a result cost their number squared; the index
+  // is built when first needed.
   auto& positions = positions_[trial.id];
   if (positions.size() != summaries.size()) {
     positions.clear();

@@ -86,6 +86,7 @@ void plan_finished(const Experiment& experiment, const ResumeOptions& options, S
   std::size_t ended_by_rule = 0;
   std::size_t at_max = 0;
   for (const auto& trial : experiment.trials()) {
+    // What a scheduler or the program itself has ended stays so, also with a longer rule.
     if (trial.state != TrialState::terminated || !trial.stopped_by_rule) continue;
     if (would_stop(rules, trial)) {
       ++ended_by_rule;

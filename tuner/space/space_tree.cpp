@@ -125,6 +125,7 @@ SpaceNode TreeParser::parse_branches(const Json& values, bool is_grid, const std
     branches.values.push_back(parse_node(values[i], below));
     grid_size = add_sizes(grid_size, branches.values.back().grid_size);
   }
+  // A choice is drawn, so it is one grid point; a grid is tried value by value.
   return {std::move(branches), is_grid ? grid_size : 1};
 }
 
@@ -226,6 +227,8 @@ void TreeParser::check_formulas() {
       } else if (!has_number(targets)) {
         complain(formula_pointers_[i], "'expr' uses '" + name + "', which is not a number");
       } else if (targets.size() == 1) {
+        // With several targets a config may take another branch: only a single one is needed for
+        // sure, so only such needs can make a circle in every config.
         const auto needed = std::find(formulas.begin(), formulas.end(), targets[0].node);
         if (needed != formulas.end()) needs[i].push_back(needed - formulas.begin());
       }

@@ -57,6 +57,8 @@ Suggester::Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> 
 void Suggester::on_change(Suggester fresh) {
   total_ = fresh.total_;
   limits_ = fresh.limits_;
+  // A changed spec may want more samples; what the old searcher answers from now on tells nothing
+  // about that, so `apply` passes over its Exhausted and NothingNow.
   is_exhausted_ = in_vain_ = false;
   is_asking_old_ = asking_.has_value();
   tell({.what = Told::What::change, .fresh = std::move(fresh.searcher_)});
@@ -83,6 +85,7 @@ void Suggester::on_trial_add(TrialId trial, const std::string& config) {
 void Suggester::on_trial_add_by_hand(TrialId trial, const std::string& config) {
   live_.emplace(trial, false);
   if (limits_.batch && std::ssize(live_) >= limits_.max_concurrent) is_batch_full_ = true;
+  // The trial by hand takes the next number, so waiting suggestions move on by one.
   for (auto& [id, suggestion] : stock_) id = after(id);
   if (asking_) asking_ = after(*asking_);
   tell({.what = Told::What::add_by_hand,
@@ -126,6 +129,7 @@ void Suggester::on_trial_end(const Trial& trial, bool is_of_machine) {
   const auto found = live_.find(trial.id);
   const bool was_stopped = found != live_.end() && found->second;
   if (found != live_.end()) live_.erase(found);
+  // A full batch takes nothing new until all of its trials have ended.
   if (live_.empty()) is_batch_full_ = false;
   tell({.what = Told::What::end,
         .trial = trial.id,
@@ -141,6 +145,8 @@ bool Suggester::is_held() const {
 }
 
 std::optional<TrialId> Suggester::to_ask(TrialId next, bool needed) const {
+  // One question at a time, and none after NothingNow until a result or an end has come: each
+  // question is a record, and asking in vain each turn would fill the journal.
   if (!is_slow_ || asking_ || in_vain_ || is_exhausted_ || error_) return std::nullopt;
   const std::int64_t wanted = std::max(limits_.ahead, needed && !is_held() ? 1 : 0);
   if (std::ssize(stock_) >= wanted) return std::nullopt;
@@ -171,6 +177,7 @@ Answer Suggester::suggest(TrialId trial) {
 
 void Suggester::tell(Told told) {
   using What = Told::What;
+  // After one of these the searcher may have an answer where it had none.
   if (told.what == What::result || told.what == What::pause || told.what == What::end) {
     in_vain_ = false;
   }
@@ -261,6 +268,8 @@ void Suggester::apply(Reply reply) {
 
 /// Gives the queue to a thread, one at a time.
 void Suggester::post() {
+  // One job at a time, in order. Without a question the messages wait, so that not each result
+  // costs a switch to the thread.
   if (is_working_ || !(is_wanted_ || queue_.size() >= most_untold)) return;
   is_working_ = true;
   is_wanted_ = false;

@@ -27,6 +27,8 @@ bool CircuitBreaker::allows_launch(Seconds now) {
   if (given_up_) return false;
   if (!is_open_) return true;
   const Seconds life_s = std::max(shortest_life_s, 2 * longest_life_s_);
+  // The probe has lived twice as long as those that failed: it counts as working, since its first
+  // result may be an hour away.
   if (probe_ && now >= probed_at_ + life_s) close();
   return !is_open_ || (!probe_ && now >= until_);
 }
@@ -56,6 +58,7 @@ void CircuitBreaker::on_failure(TrialId trial, const std::string& reason, Blame 
   if (limit_ < 0 || forgiven_.contains(trial)) return;
   const std::string kind = kind_of(reason);
   const auto returns = returns_.find(kind);
+  // An unknown kind that came and went before, while other trials went on, is the configs' too.
   const bool is_explained =
       blame == Blame::config ||
       (blame == Blame::unknown && returns != returns_.end() && returns->second >= least_returns);
