@@ -1,5 +1,5 @@
-// Splits trials into good and bad, keeps both as sorted lists that are updated as trials report,
-// and picks the candidate with the best density ratio.
+// Keeps trials in sorted lists as they report, splits them into good and other ones, and picks the
+// candidate with the best density ratio.
 #include "searchers/tpe_model.h"
 
 #include <algorithm>

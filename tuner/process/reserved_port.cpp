@@ -1,5 +1,5 @@
-// Binds a port and keeps the socket open with SO_REUSEPORT, so that the program can bind the same
-// port and nobody else is given it.
+// Binds a port and keeps the socket open with SO_REUSEADDR, so that a program that sets it too can
+// bind the port, and the kernel gives it to nobody else.
 #include "tuner/process/reserved_port.h"
 
 #include <arpa/inet.h>

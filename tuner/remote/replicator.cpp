@@ -1,5 +1,5 @@
-// The replicator's thread: queues, rounds with priorities, exponential backoff, and the wait at the
-// end of a run.
+// The replicator's thread: its queues, the order of work in a round, exponential backoff, and the
+// wait at the end of a run.
 #include "tuner/remote/replicator.h"
 
 #include <pthread.h>

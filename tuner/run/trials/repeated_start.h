@@ -17,7 +17,7 @@
 
 namespace tune {
 
-/// What two results have in common that report the same numbers.
+/// A fingerprint of a result: equal for results that report the same numbers.
 struct ResultMark {
   std::size_t numbers = 0;
   std::size_t long_numbers = 0;  ///< of those with four or more digits
