@@ -25,8 +25,8 @@ struct PushOptions {
   std::function<void(const std::string& sentence)> on_wait;
 };
 
-/// Puts up what is not there. Error (user) if somebody drives the experiment, or no remote is
-/// known; Error (machine) if not everything could be put up.
+/// Uploads what the remote lacks. Error (user) if a driver runs, or no remote is known; Error
+/// (machine) if not everything could be uploaded.
 void push_experiment(const ResultGrid& grid, const PushOptions& options);
 
 }  // namespace tune

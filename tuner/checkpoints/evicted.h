@@ -37,7 +37,7 @@ void write_evicted(FileSystem& files, const std::filesystem::path& checkpoint,
 /// (machine).
 void remove_evicted(FileSystem& files, const std::filesystem::path& checkpoint);
 
-/// For whoever wants to read it: where it is, and what brings it back.
+/// A sentence for the user: where the checkpoint is, and which command fetches it.
 std::string evicted_sentence(const std::filesystem::path& checkpoint, const Evicted& evicted);
 
 }  // namespace tune

@@ -1,4 +1,4 @@
-// Where a driver's control socket is, for whoever binds or connects to it.
+// The address of a driver's control socket, to bind or connect to.
 #pragma once
 
 #include <sys/socket.h>

@@ -46,8 +46,8 @@ std::optional<Driver> find_driver(FileSystem& files, const std::filesystem::path
 /// "pid 12 on host pine".
 std::string name_of(const LockOwner& owner);
 
-/// Removes what processes that died while they made a lock beside `file` have left there. For the
-/// holder of the lock; what may be somebody's who still tries stays.
+/// Removes the temporary files of processes that died while they made a lock beside `file`. To be
+/// called by the lock's holder; a file that may be of a process still trying stays.
 void remove_lock_leftovers(FileSystem& files, const std::filesystem::path& file,
                            const LockOwner& self);
 

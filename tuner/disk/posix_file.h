@@ -44,9 +44,9 @@ void put_in_place(const std::string& aside, const std::string& path);
 /// of it. False if it has it already. Error (machine) as of PosixFile.
 bool replace_file(const std::string& path, const std::string& aside, std::string_view content);
 
-/// Puts files and their names on disk; of those that somebody has deleted, or has put something
-/// else in the place of, there is nothing to do. Error (machine): one cannot be synced, or it was
-/// told to stop before the last one.
+/// Syncs files and their directory entries; files that were deleted or replaced by something else
+/// are passed over. Error (machine): one cannot be synced, or it was told to stop before the last
+/// one.
 void sync_files(const std::vector<std::string>& paths, const std::stop_token& stop = {});
 
 }  // namespace tune

@@ -59,7 +59,7 @@ enum class EndedBy : std::uint8_t {
 const char* to_string(EndedBy by);  ///< "done", ...; "" for nobody
 std::optional<EndedBy> parse_ended_by(std::string_view text);
 
-/// How a trial has ended, for whoever counts: each that has is one of these.
+/// How a trial has ended, for counts: every ended trial is one of these.
 enum class TrialEnd : std::uint8_t {
   completed,  ///< it trained as far as it was to: it was done, or its stop rule or scheduler lets
               ///< no trial train longer

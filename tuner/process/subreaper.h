@@ -18,9 +18,8 @@ namespace tune {
 /// Names the launches that a process comes from, the outermost driver's first; inherited by
 /// whatever is started.
 inline constexpr const char* launch_variable = "TUNE_LAUNCH";
-/// Before a number, in the place of a launch's: a process that launches are forked from
-/// (fork_servers.h), what its modules have started, and what it has forked until that is a
-/// launch's.
+/// Before a number, instead of a launch's number: a fork server (fork_servers.h), what its modules
+/// have started, and its forks until they become a launch's process.
 inline constexpr const char* server_launch = "server";
 
 /// The processes that launches are forked from: those that are there. Any thread.

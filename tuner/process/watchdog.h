@@ -41,8 +41,8 @@ class Watchdog {
  public:
   static constexpr int exit_code = 130;
 
-  /// `advice`: a sentence to end with, if it comes to that; `patience_s`: the time that a driver
-  /// has to end once it is to leave at once.
+  /// `advice`: the sentence to print if it has to end the driver; `patience_s`: how long the driver
+  /// may take to end after the second interrupt.
   explicit Watchdog(std::string advice, Seconds patience_s = 5);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;

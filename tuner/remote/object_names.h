@@ -13,9 +13,9 @@ bool is_fit_for_stores(const std::string& name);
 /// Whether a file of that name is of the state: journal-7.jsonl, CURRENT and the like.
 bool is_of_state(const std::string& name);
 
-/// Whether a file of that name is one of them, here or there: directly in the directory of a trial
-/// or at the top, neither of the state nor of a checkpoint, in no place that is somebody else's.
-/// The spec is one, beside being of the state: it says that something is there.
+/// Whether a file of that name is a small file (small_files.h): directly in a trial's directory or
+/// at the top, and no file of the state, of a checkpoint or of the driver. The spec counts as both:
+/// it tells that there is an experiment.
 bool is_small_file(const std::string& name);
 
 }  // namespace tune

@@ -39,7 +39,7 @@ struct PullOptions {
 /// After an error there is no experiment in the directory, and another pull into it goes on.
 Pulled pull(FileSystem& files, const PullOptions& options);
 
-/// That a directory has been pulled to look at, while somebody may go on elsewhere.
+/// Says that a directory is a copy to look at, while the experiment may go on elsewhere.
 struct CopyNote {
   std::string of;    ///< the root on the remote
   Seconds time = 0;  ///< Unix: when the state was put up

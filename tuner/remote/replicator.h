@@ -1,6 +1,5 @@
 // Replicates an experiment to a remote store, asynchronously: the loop queues names of checkpoints
-// and never waits; a thread with an rclone of its own uploads what they name, and tries again what
-// could not be uploaded. It sees no policy and no process of a trial.
+// and never waits; a thread with an rclone of its own uploads them, and retries failed uploads.
 #pragma once
 
 #include <atomic>
@@ -62,9 +61,9 @@ class Replicator final : public CheckpointReplicator {
   void fetch(CheckpointRef checkpoint) override;
   News take_news() override;
 
-  /// Nothing is added any more: waits until all is up, at most `limit_s`, `patience_s` for a store
-  /// that cannot be reached, and until `is_over` says so; gives the lease back. Answers with what
-  /// is not up, as a sentence; empty: nothing.
+  /// To be called when nothing more is added: waits until all is uploaded, at most `limit_s`, at
+  /// most `patience_s` for a store that cannot be reached, and until `is_over` says so; gives the
+  /// lease back. Returns a sentence about what is not uploaded; empty: all is.
   std::string finish(Seconds limit_s, Seconds patience_s = 1e9,
                      const std::function<bool()>& is_over = {});
   /// What `finish` has to wait for by now: "2 more checkpoints are"; empty: nothing that is known.

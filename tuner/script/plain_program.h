@@ -69,7 +69,8 @@ struct PlainSource {
   std::filesystem::path checkpoint;    ///< that has been put back there; empty: it begins anew
   std::vector<CheckpointFiles> known;  ///< what has been put back, as it is
   std::vector<FileVersion> others;     ///< what else is there, such as a save that was interrupted
-  /// What `checkpoint` has and its trial has not come to, to the last iteration that it has.
+  /// The results that `checkpoint` contains and its trial has not reported, up to its last
+  /// iteration.
   std::vector<PrintedResult> ahead = {};
   Metrics metrics = {};   ///< of the last result that `checkpoint` has
   bool is_guess = false;  ///< nobody knows whether `checkpoint` has more iterations than it says

@@ -46,8 +46,8 @@ class SaveFold {
   explicit SaveFold(SaveOrder& order, std::optional<SavedWhen> told = {})
       : order_(order), told_(told) {}
 
-  /// Its trial has come to `iteration`; `ahead`: what the checkpoint has besides. `is_guess`: that
-  /// one may have an iteration more, and so has all that is counted from it.
+  /// The program goes on from `iteration`; `ahead`: results that its checkpoint has beyond that.
+  /// `is_guess`: the checkpoint may have one iteration more, and so may everything counted from it.
   void begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess = false);
 
   /// A result; its line ends before the byte `end` of the log.
@@ -70,7 +70,7 @@ class SaveFold {
   /// It has ended, and all that it printed has come.
   void end(End how);
 
-  /// The next result, which its trial has come to with that.
+  /// Takes the next result; from then on its trial has it.
   std::optional<PrintedResult> take();
   std::size_t results() const { return results_.size(); }
   /// No more results fit: leave further ones in the log.
@@ -87,7 +87,7 @@ class SaveFold {
     /// it may have more iterations.
     bool is_guess = false;
   };
-  /// Those of iterations that its trial has come to; of one that is leaving all.
+  /// The named saves of results that were taken; if the program is leaving, all of them.
   std::vector<Named> name(double now_s);
   /// A save before the first result was left out, since nothing tells which result it has.
   bool has_left_out() const { return has_left_out_; }
@@ -102,7 +102,8 @@ class SaveFold {
   bool has_checkpoint_of_last() const { return last_found_ >= taken_; }
   /// It has printed results that were not taken.
   bool has_gone_on() const { return last_ > taken_; }
-  /// How far the logs go before the end of the first of those; what is begun behind that is later.
+  /// The sizes of the logs before the end of the first result that was not taken: a save begun
+  /// after that is of a later one.
   LogSizes next_result() const;
 
  private:

@@ -26,7 +26,7 @@ struct ReplayOptions {
   std::filesystem::path directory;  ///< see SimulationOptions
 };
 
-/// What a simulation had come to when a budget was over, or at its end.
+/// The state of a simulation when a budget was used up, or at its end.
 struct ReplayMark {
   std::optional<Seconds> budget_s;  ///< nothing: at the end
   Seconds time_s = 0;               ///< of the last result until then

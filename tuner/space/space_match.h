@@ -14,10 +14,10 @@ namespace tune {
 /// left out; null stands for a part that is left out unless it can be drawn.
 std::vector<Problem> match(const SpaceTree& tree, const Json& value);
 
-/// The first of the branches that `value` can have come from: one that it matches completely before
-/// one that it leaves parts out of, one that draws or states its numbers before one where an
-/// expression gives them, and one with the same fixed values before one with equal ones. If there
-/// is none, one that it matches but for domains, which somebody who changed it did not keep to.
+/// The branch that `value` probably came from. A complete match wins over one with parts left out,
+/// a branch that draws or states its numbers over one where an expression gives them, and the same
+/// fixed values over equal ones; else the first. If none matches, one that matches but for domains:
+/// whoever changed the value may have left them.
 std::optional<std::size_t> find_branch(const std::vector<SpaceLeaf>& leaves,
                                        const SpaceNode::Branches& branches, const Json& value);
 

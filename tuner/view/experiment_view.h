@@ -23,7 +23,7 @@ struct ExperimentView {
   ResultGrid grid;
   std::uint64_t kept_checkpoints = 0;  ///< committed and not deleted since
   std::optional<Driver> driver;        ///< who drives it now
-  /// It was pulled from there, and nobody has gone on with it here.
+  /// Set if it was pulled as a copy and was not continued here.
   std::optional<CopyNote> copy;
   /// Damage that was made up for, and an unfinished end; none while a driver writes, which has
   /// such an end all the time.

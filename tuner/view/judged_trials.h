@@ -21,8 +21,8 @@ struct JudgedTrials {
   std::optional<std::int64_t> iteration;
 };
 
-/// `iteration`: asked for; nothing: where a scheduler or somebody has cut trials short, the largest
-/// one that nine of ten candidates have reached.
+/// `iteration`: as the user asked; nothing: if a scheduler or the user has cut trials short, the
+/// largest one that nine of ten candidates have reached.
 JudgedTrials judge_trials(const ResultGrid& grid, const SearchSpace& space,
                           const Objective& objective, Scope scope,
                           std::optional<std::int64_t> iteration);

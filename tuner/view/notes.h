@@ -18,7 +18,7 @@ struct Note {
   std::string text;
 };
 
-/// What somebody adds to a trial's notes at one time, or takes away.
+/// One change to a trial's notes and tags.
 struct NoteChange {
   TrialId trial{};
   std::string text;  ///< a note to add; empty: none

@@ -137,11 +137,11 @@ class Child : public std::enable_shared_from_this<Child> {
   bool announces_end_ = false;
   bool is_to_read_ = false;  ///< in the next batch
   std::uint64_t read_batch_ = 0;
-  bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not
+  bool is_to_leave_ = false;  ///< once it has saved its last results, or does not save
   bool is_told_to_stop_ = false;
   boost::asio::steady_timer next_read_;
   bool has_left_time_ = false;
-  bool is_all_gone_ = false;  ///< of a plain program: what it has printed is not all said yet
+  bool is_all_gone_ = false;  ///< of a plain program: printed results may be undelivered
   int looks_ = 0;             ///< at whether all of it is gone
   bool write_pending_ = false;
   bool faulted_ = false;  ///< and so not listened to any more

@@ -1,5 +1,5 @@
-// A thread that looks for the checkpoints of programs that save by themselves: which are whole, and
-// what had been printed before their writing began.
+// A thread (inotify, and regular looks) that finds the checkpoints of programs that save by
+// themselves: which are whole, and how far the logs had come before their writing began.
 // Changes nothing on the disk.
 #pragma once
 
@@ -59,8 +59,8 @@ class CheckpointWatch {
   ~CheckpointWatch();
 
   void begin(LaunchId launch, Watched watched);
-  /// It is to be ended: answered once it has had time to begin to save, and nothing is
-  /// half-written. What was begun when `too_late` had been printed is not waited for.
+  /// The launch is going to be ended: answers once it has had time to begin a save, and nothing is
+  /// half-written. A save that began when the logs had reached `too_late` is not waited for.
   void quiesce(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late = no_sizes);
   /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
   void end(LaunchId launch, bool ended_well);

@@ -50,21 +50,22 @@ class ScriptSession {
   bool has_checkpoint_of_last() const { return saves_.has_checkpoint_of_last(); }
   /// It has printed results that were not said.
   bool has_gone_on() const { return saves_.has_gone_on(); }
-  /// How far the logs go before the end of the first of those; what is begun behind that is later.
+  /// The sizes of the logs before the end of the first undelivered result: a save begun after that
+  /// is of a later one.
   LogSizes next_result() const { return saves_.next_result(); }
-  /// It is on its way out: what it prints from now on is said only with what it saves of it.
+  /// It is leaving: results that it prints from now on are reported only as part of its saves.
   void leave() { saves_.leave(); }
-  /// It has ended, and is to be stepped through what it has printed after all. False: not all of
-  /// that is known any more.
+  /// It has ended by itself, and the rest of its results is to be delivered after all. False: some
+  /// of them were dropped.
   bool stay();
 
-  /// Takes in what the logs have more, so much at a time that others are not kept waiting.
+  /// Reads on in the logs, a limited amount at a time, so that other launches do not wait.
   void read();
   /// Whether a read now may find more at once.
   bool may_have_more() const { return has_filled_block_ && !saves_.is_full(); }
   /// It has ended with success and has left so many processes running, which are ended.
   void note_left_running(std::size_t processes);
-  /// It has ended so, and all of it is gone: takes in the rest of the logs.
+  /// It has ended with `status`, and all its processes are gone: reads the rest of the logs.
   void end(const ExitStatus& status);
 
   /// Appends what there is to say to what it was told last.

@@ -1,6 +1,6 @@
-// A circuit breaker for launches: while nothing that is launched comes to anything, it is open and
-// holds launches up, tries one now and then (half open), and gives up after a while. So a fault of
-// the machine costs no trial.
+// A circuit breaker for launches: when trial after trial fails, it opens and holds launches up,
+// tries one now and then (half open), and gives up after a while. So a fault of the machine costs
+// no trial.
 // Pure: reads no clock, times are arguments.
 #pragma once
 

@@ -27,7 +27,7 @@ class RecentTimes {
   std::size_t count_ = 0;
 };
 
-/// What some processes are at.
+/// What some processes are doing.
 struct ProcessesSeen {
   struct Group {
     bool is_stopped = false;      ///< by a signal, or a debugger
@@ -41,7 +41,7 @@ struct ProcessesSeen {
 /// A trial whose step takes far too long.
 struct TrialHang {
   TrialId trial{};
-  std::string sentence;  ///< which step, for how long, and what its processes are at
+  std::string sentence;  ///< which step, for how long, and what its processes are doing
 };
 
 /// Looks at process groups, and at the logs that they write. May take long. Empty: nobody looks.
@@ -58,8 +58,8 @@ struct Hang {
   std::string state;                  ///< what they are at, as a phrase; empty: not known yet
 };
 
-/// "rank 2 is stopped by a signal": what the worst of them are at, by two looks that are
-/// `between_s` apart.
+/// "rank 2 is stopped by a signal": the worst state among them, by two looks that are `between_s`
+/// apart.
 std::string state_of(const std::vector<std::string>& names, const ProcessesSeen& before,
                      const ProcessesSeen& now, Seconds between_s);
 

@@ -1,4 +1,4 @@
-// How a run comes to its end before everything is done.
+// How a run ends before everything is done.
 #pragma once
 
 #include <string>
