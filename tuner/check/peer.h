@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "tuner/execution/reactor.h"
 #include "tuner/execution/local/message_parser.h"
+#include "tuner/execution/reactor.h"
 #include "tuner/process/process_wide.h"
 #include "tuner/process/spawn.h"
 #include "tuner/process/subreaper.h"

@@ -131,7 +131,8 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   set_up(callbacks, spec, experiment, policies, directory, spec.resources);
   // Without threads all work is done where it is posted, and takes no virtual time.
   RunParts drive({spec, experiment, policies, store, callbacks},
-                 {executor, executor, clock, checkpoints, Workers::Threads::none}, recorded, std::nullopt);
+                 {executor, executor, clock, checkpoints, Workers::Threads::none}, recorded,
+                 std::nullopt);
   drive.snapshots().stop();
   begin_session(drive.committer(), self, version());
   drive.committer().write();
