@@ -16,6 +16,7 @@
 #include "tuner/base/clean_text.h"
 #include "tuner/base/error_line.h"
 #include "tuner/disk/log_tail.h"
+#include "tuner/disk/signals_blocked.h"
 
 namespace tune {
 
@@ -60,17 +61,14 @@ std::pair<LaunchId, Spawned> PeerLauncher::launch(LaunchSpec spec) {
   spec.knows_socket = !spec.plain;
   spec.own_environment.push_back(adopted_.variable(launch));
   adopted_.expect(launch);
-  // A handler must not run in the child while that shares our memory.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    Spawned spawned = spawner_.spawn(spec);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    Spawned spawned = [&] {
+      const SignalsBlocked blocked;
+      return spawner_.spawn(spec);
+    }();
     adopted_.began(launch, spawned.process.pid());
     return {launch, std::move(spawned)};
   } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     adopted_.forget(launch);
     throw;
   }

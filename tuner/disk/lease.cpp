@@ -2,14 +2,12 @@
 // thread that renews one.
 #include "tuner/disk/lease.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <chrono>
 #include <system_error>
 #include <utility>
 
 #include "tuner/base/error.h"
+#include "tuner/disk/signals_blocked.h"
 
 namespace tune {
 
@@ -41,28 +39,20 @@ Seconds LeaseWatch::silent_s(const std::filesystem::path& file) const {
   return found == seen_.end() ? 0 : found->second.last - found->second.since;
 }
 
-Repetition::Repetition(Seconds period_s, std::function<void()> work) {
+Repetition::Repetition(Seconds period_s, std::function<void()> work) try {
   // Who handles signals may block them later, when this thread is there already.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::string failure;
-  try {
-    thread_ = std::thread([this, period_s, work = std::move(work)] {
-      std::unique_lock lock(mutex_);
-      while (!changed_.wait_for(lock, std::chrono::duration<double>(period_s),
-                                [this] { return is_over_; })) {
-        lock.unlock();
-        work();
-        lock.lock();
-      }
-    });
-  } catch (const std::system_error& error) {
-    failure = error.what();
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!failure.empty()) throw machine_error("cannot start a thread: " + failure);
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this, period_s, work = std::move(work)] {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, std::chrono::duration<double>(period_s),
+                              [this] { return is_over_; })) {
+      lock.unlock();
+      work();
+      lock.lock();
+    }
+  });
+} catch (const std::system_error& error) {
+  throw machine_error(std::string("cannot start a thread: ") + error.what());
 }
 
 Repetition::~Repetition() {

@@ -1,11 +1,12 @@
 // One queue, one thread.
 #include "tuner/process/launcher.h"
 
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <exception>
 #include <optional>
+
+#include "tuner/disk/signals_blocked.h"
 
 namespace tune {
 
@@ -45,9 +46,7 @@ Spawned Launcher::spawn(const ProcessSpec& spec) {
 
 void Launcher::run() {
   // A handler must not run in the child while that shares our memory.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  const SignalsBlocked blocked;
 
   for (;;) {
     std::unique_lock lock(mutex_);

@@ -20,6 +20,7 @@
 
 #include "tuner/base/error.h"
 #include "tuner/disk/regular_file.h"
+#include "tuner/disk/signals_blocked.h"
 #include "tuner/process/process_stat.h"
 #include "tuner/process/process_wide.h"
 
@@ -257,21 +258,12 @@ void Spawner::try_out() try {
   // What comes before is what matters: an image may well have no such program.
 }
 
-void require_launches() {
+void require_launches() try {
   const ProcessWide process;  // an ignored SIGCHLD would lose its end
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::string reason;
-  try {
-    Spawner(process.descriptors_before()).try_out();
-  } catch (const Error& error) {
-    reason = error.what();
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (reason.empty()) return;
-  throw machine_error("this machine cannot start trials: " + reason +
+  const SignalsBlocked blocked;
+  Spawner(process.descriptors_before()).try_out();
+} catch (const Error& error) {
+  throw machine_error(std::string("this machine cannot start trials: ") + error.what() +
                       " (tune needs Linux 5.4 or newer, and a container that lets it use that)");
 }
 
