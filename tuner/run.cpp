@@ -360,7 +360,7 @@ struct Engine {
   std::unique_ptr<FileSystem> files = make_posix_file_system();
   /// For what the store keeps: the spec holds the environment of trials, and so perhaps keys.
   std::unique_ptr<FileSystem> own_files = make_posix_file_system(Access::owner);
-  CheckpointStore checkpoints{*files, directory};
+  CheckpointStore checkpoints{*files, directory, !spec.remote.path.empty()};
   std::unique_ptr<Replicator> replicator;  ///< none where the spec names no remote
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;

@@ -328,6 +328,13 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore tells damage by file and kind",
   CHECK_THAT(*damage, Contains(expected));
 }
 
+TEST_CASE_METHOD(Fixture, "Only where there is a remote does a lacking checkpoint mention it",
+                 "[checkpoint_store][unit]") {
+  CHECK(store.verify(ref) == "it is not there");
+  CHECK(CheckpointStore(files, "/e", true).verify(ref) ==
+        "it is not there; a copy from a remote lacks what was not up yet");
+}
+
 TEST_CASE_METHOD(Fixture, "CheckpointStore finds every changed bit of a file",
                  "[checkpoint_store][unit]") {
   const std::string content = "weights of a small model";

@@ -402,7 +402,8 @@ std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoin
 /// `place`: the one that it has to be the checkpoint of; empty: whichever it is.
 std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint, const path& place) {
   if (!files_.exists(checkpoint)) {
-    return "it is not there; a copy from a remote lacks what was not up yet";
+    return has_remote_ ? "it is not there; a copy from a remote lacks what was not up yet"
+                       : "it is not there";
   }
   try {
     const Json manifest = read_manifest(checkpoint);

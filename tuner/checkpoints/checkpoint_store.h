@@ -24,9 +24,10 @@ namespace tune {
 /// All calls block on the disk: run them beside the loop. Errors are Error (machine).
 class CheckpointStore final : public CheckpointStorage {
  public:
-  /// `experiment`: its directory, absolute. `files` outlives it.
-  CheckpointStore(FileSystem& files, std::filesystem::path experiment)
-      : files_(files), experiment_(std::move(experiment)) {}
+  /// `experiment`: its directory, absolute. `files` outlives it. `has_remote`: it may be a copy
+  /// from there.
+  CheckpointStore(FileSystem& files, std::filesystem::path experiment, bool has_remote = false)
+      : files_(files), experiment_(std::move(experiment)), has_remote_(has_remote) {}
 
   /// `work` in the trial's directory. A trial started by an old driver, which made no such
   /// directory, goes on in the trial's own directory, where its files are.
@@ -125,6 +126,7 @@ class CheckpointStore final : public CheckpointStorage {
 
   FileSystem& files_;
   std::filesystem::path experiment_;
+  const bool has_remote_;
   std::mutex mutex_;
   std::map<FileStamp, std::string> read_;  ///< large files: the checksums of what was read
 };

@@ -47,7 +47,7 @@ void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>&
 
 void verify(const ExperimentView& view, std::vector<Listed>& listed) {
   const auto files = make_posix_file_system();
-  CheckpointStore store(*files, view.grid.directory());
+  CheckpointStore store(*files, view.grid.directory(), !view.grid.spec().remote.path.empty());
   for (auto& one : listed) {
     if (one.evicted) {
       one.verified = "not here";
