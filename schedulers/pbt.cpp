@@ -70,7 +70,7 @@ class Population : public Scheduler {
         explorer_(std::move(explorer)),
         objective_reader_(options_.time_attr, options_.objective),
         random_(options_.seed),
-        next_sync_(std::max(options_.perturbation_interval, options_.burn_in_period)) {}
+        next_sync_(first_sync()) {}
 
   void on_trial_add(const Trial& trial) override {
     if (trial.attempt == 0) ++created_;
@@ -79,6 +79,7 @@ class Population : public Scheduler {
     behind_ += is_held(member) ? 0 : 1;
     if (const auto progress = objective_reader_.of(trial)) {
       member.perturbed = progress->time;
+      go_on_behind(progress->time);
       set_trained(member, progress->time);
     }
     wait(trial.id, member);
@@ -105,6 +106,8 @@ class Population : public Scheduler {
     forget_score(trial.id, *member);
     behind_ -= is_held(*member) ? 0 : 1;
     members_.erase(trial.id);
+    // Of those that are taken up again, perhaps none has come to where the last one was.
+    if (members_.empty()) next_sync_ = first_sync();
     explorer_->on_end(trial.id);
     forget_order(trial.id);
     // The others wait for it no longer.
@@ -270,6 +273,20 @@ class Population : public Scheduler {
     Rationale why;
     why.add("time", progress.time).add("score", progress.value);
     return why;
+  }
+
+  double first_sync() const {
+    return std::max(options_.perturbation_interval, options_.burn_in_period);
+  }
+
+  /// One is taken up again that has trained so long. Only where all have ended before is it behind
+  /// the barrier at which nobody waits yet: the first one is then that which all have before them.
+  void go_on_behind(double trained) {
+    const bool nobody_waits = static_cast<std::size_t>(behind_) == members_.size();
+    if (!options_.synch || !nobody_waits || !(trained >= next_sync_)) return;
+    const double interval = options_.perturbation_interval;
+    next_sync_ += (std::floor((trained - next_sync_) / interval) + 1) * interval;
+    count_behind();
   }
 
   /// There will be no more of them.

@@ -260,6 +260,43 @@ TEST_CASE(
   CHECK(scheduler->choose(experiment, 2, false) == TrialId{1});
 }
 
+TEST_CASE("A synchronous population that is taken up again waits where its own barriers are",
+          "[pbt]") {
+  const auto scheduler = running(3, {{"synch", true}});
+  const auto end = [&](std::uint32_t id) { scheduler->on_trial_end(trial_number(id)); };
+  const auto take_up = [&](std::uint32_t id, const Result& last) {
+    Trial trial = trial_number(id);
+    trial.attempt = 1;
+    trial.iteration = last.training_iteration;
+    trial.last_metrics = last.metrics.text;
+    scheduler->on_trial_add(trial);
+    trial.state = TrialState::running;
+    scheduler->on_trial_start(trial);
+  };
+  // Two fail, and the last one comes to a barrier that only it has passed.
+  end(1);
+  end(2);
+  for (const std::int64_t barrier : {2, 4, 6}) {
+    CHECK(ask(*scheduler, 0, barrier, 0.1).action == Action::pause);
+  }
+  end(0);
+  SECTION("at the first one") {
+    take_up(1, result_at(1, 0.5));
+    take_up(2, result_at(1, 0.6));
+    CHECK(ask(*scheduler, 1, 2, 0.5).action == Action::pause);
+    CHECK(ask(*scheduler, 2, 2, 0.6).action == Action::pause);
+    CHECK(ask(*scheduler, 1, 3, 0.5).action == Action::proceed);
+    CHECK(ask(*scheduler, 1, 4, 0.5).action == Action::pause);
+  }
+  SECTION("or at the one that all have before them") {
+    take_up(1, result_at(1, 0.5));
+    take_up(2, result_at(5, 0.6));
+    CHECK(ask(*scheduler, 1, 4, 0.5).action == Action::proceed);
+    CHECK(ask(*scheduler, 1, 6, 0.5).action == Action::pause);
+    CHECK(ask(*scheduler, 2, 6, 0.6).action == Action::pause);
+  }
+}
+
 TEST_CASE("Clones have their donors' configs, changed, and a lineage that says so", "[pbt]") {
   const bool synch = GENERATE(false, true);
   World world([&] { return make_scheduler("pbt", options({{"synch", synch}})); }, 8, 8);
