@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "tuner/base/csv_text.h"
@@ -273,6 +274,23 @@ void RowFiles::mend(const std::string& path, std::string_view header, std::strin
   }
   file_known.mended_size = start + rows.size();
   file_known.mended_iteration = last.value_or(*first);
+}
+
+std::int64_t RowFiles::last_iteration(const std::string& path) const {
+  const PosixFile file(path, PosixFile::Mode::existing);
+  if (!file.is_open()) return 0;
+  std::string window;
+  auto low = start_of_rows_after(file, std::numeric_limits<std::int64_t>::max());
+  while (low > 0) {
+    const auto block = std::min<std::uint64_t>(low, std::max(block_bytes, window.size()));
+    low -= block;
+    window.insert(0, file.read(low, block));
+    const auto before = window.rfind('\n', window.size() - 2);
+    if (before == std::string::npos && low > 0) continue;
+    const std::size_t start = before == std::string::npos ? 0 : before + 1;
+    return row_iteration(format_, std::string_view(window).substr(start)).value_or(0);
+  }
+  return 0;
 }
 
 bool RowFiles::remove_if_empty(const std::string& path) {

@@ -58,6 +58,9 @@ class RowFiles final : public TrialFiles {
   /// Gives the file this content unless it has it already; at no moment half of it.
   void replace(const std::string& path, std::string_view content) override;
 
+  /// Of the last whole row; 0 if there is none.
+  std::int64_t last_iteration(const std::string& path) const;
+
   bool remove_if_empty(const std::string& path) override;
   std::vector<std::string> written(const std::string& path) override { return {path}; }
 

@@ -25,6 +25,7 @@
 #include "tuner/execution/local/process_executor.h"
 #include "tuner/host/policy_programs.h"
 #include "tuner/host/program_policies.h"
+#include "tuner/lost_rows.h"
 #include "tuner/model/paths.h"
 #include "tuner/policy/stopper_catalogue.h"
 #include "tuner/preflight.h"
@@ -366,6 +367,13 @@ struct Engine {
   Experiment experiment;
 };
 
+/// Whether trials have a result.json.
+bool keeps_results(const ExperimentSpec& spec) {
+  return std::none_of(spec.callbacks.begin(), spec.callbacks.end(), [](const Json& callback) {
+    return callback.value("type", "") == "json" && !callback.value("enabled", true);
+  });
+}
+
 /// The stop rules, to be asked about trials that have ended.
 std::unique_ptr<Stopper> stop_rules(const Engine& engine) {
   const ExperimentSpec& spec = engine.spec;
@@ -539,6 +547,12 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();
   engine.changes = recovery.take_changes();
+  // Before anything is written to them.
+  if (keeps_results(spec)) {
+    for (auto& sentence : lost_rows(absolute, recovery.written())) {
+      notices.push_back(std::move(sentence));
+    }
+  }
   engine.set_up_callbacks();
   CallbackReplay callback_replay(engine.callbacks, engine.experiment);
   std::vector<std::string> same_notices;

@@ -35,6 +35,23 @@ std::string whole(RowFormat format, int last) {
 
 }  // namespace
 
+TEST_CASE("RowFiles knows the last whole row's iteration at every cut length",
+          "[callbacks][rows]") {
+  const auto format = GENERATE(RowFormat::json, RowFormat::csv);
+  const TemporaryDirectory directory;
+  const std::string file = directory / "rows";
+  CHECK(RowFiles(format).last_iteration(file) == 0);
+  const std::string full = whole(format, 3);
+  for (std::size_t length = 0; length <= full.size(); ++length) {
+    write(file, full.substr(0, length));
+    int last = 0;
+    while (last < 3 && whole(format, last + 1).size() <= length) ++last;
+    REQUIRE(RowFiles(format).last_iteration(file) == last);
+  }
+  write(file, row(format, 4, std::string(200'000, '1')));  // longer than what is read at once
+  CHECK(RowFiles(format).last_iteration(file) == 4);
+}
+
 TEST_CASE("RowFiles removes rows after an iteration and a torn line, at every cut length",
           "[callbacks][rows]") {
   const auto format = GENERATE(RowFormat::json, RowFormat::csv);

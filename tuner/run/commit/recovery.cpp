@@ -2,6 +2,7 @@
 // it.
 #include "tuner/run/commit/recovery.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -32,17 +33,29 @@ void Recovery::restart() {
   ExperimentReader::restart();
   policies_ = make_();
   changes_ = {};
+  written_.clear();
   difference_.reset();
 }
 
 void Recovery::on_snapshot(const Json& state) {
   ExperimentReader::on_snapshot(state);
   policies_.load(member(state, "policies"));
+  for (const Trial& trial : experiment_.trials()) {
+    const bool has_reported_itself =
+        trial.iteration > trial.restored_iteration ||
+        (trial.lineage.empty() && trial.start_checkpoint->empty() && trial.iteration > 0);
+    if (has_reported_itself) written_.emplace(trial.id, trial.iteration);
+  }
 }
 
 void Recovery::on_event(Event&& event) {
   changes_.note(event);
   const auto difference = replay(policies_, experiment_, event);
+  const auto id = trial_of(event.body);
+  const auto written = id ? written_.find(*id) : written_.end();
+  if (written != written_.end()) {
+    written->second = std::min(written->second, experiment_.trial(*id).iteration);
+  }
   if (difference && !difference_) difference_ = difference;
 }
 

@@ -1,7 +1,9 @@
 // Folds what an experiment's directory holds back into memory.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +40,11 @@ class Recovery final : public ExperimentReader {
   /// Trials that have changed since the snapshot.
   TrialChanges take_changes() { return std::move(changes_); }
 
+  /// The iteration up to which a trial's files had all rows when the snapshot came into force, of
+  /// results that were not taken back since. Those of a clone that has reported nothing as such are
+  /// not known.
+  const std::map<TrialId, std::int64_t>& written() const { return written_; }
+
   /// How the policies first differed from the record; nothing if they never did.
   const std::optional<std::string>& difference() const { return difference_; }
 
@@ -45,6 +52,7 @@ class Recovery final : public ExperimentReader {
   Policies& policies_;
   std::function<Policies()> make_;
   TrialChanges changes_;
+  std::map<TrialId, std::int64_t> written_;
   std::optional<std::string> difference_;
 };
 
