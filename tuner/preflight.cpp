@@ -20,19 +20,29 @@ namespace tune {
 
 namespace {
 
+/// How a Python file that cannot be executed is run; empty if it is none.
+std::string way_to_run(const std::string& file, const std::filesystem::path& directory) {
+  std::error_code ignored;
+  const bool is_there = std::filesystem::is_regular_file(directory / file, ignored);
+  return file.ends_with(".py") && is_there ? ": say python3 " + file : "";
+}
+
 /// Why the trainable's program cannot be started; nothing if it can.
 std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
   ProcessSpec launch;
   launch.argv = spec.command;
   if (spec.plain) launch.directory = spec.plain->directory;
   for (const auto& [name, value] : spec.env) launch.environment.push_back(name + "=" + value);
+  const std::string& name = spec.command.front();
+  std::string reason;
   try {
     const Program program = resolve_program(launch, inherited_environment());
     if (::access(program.path.c_str(), X_OK) == 0) return std::nullopt;
-    return "cannot run '" + spec.command.front() + "': " + std::strerror(errno);
+    reason = "cannot run '" + name + "': " + std::strerror(errno);
   } catch (const Error& error) {
-    return error.what();
+    reason = error.what();
   }
+  return reason + way_to_run(name, launch.directory);
 }
 
 /// The script that an interpreter is to run and that is not there; nothing if all is well, or if

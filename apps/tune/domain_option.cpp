@@ -55,7 +55,8 @@ std::optional<std::string> name_here(const std::string& kind) {
       {"int", "randint"},        {"integer", "randint"}, {"range", "randint"},
       {"float", "uniform"},      {"real", "uniform"},    {"double", "uniform"},
       {"categorical", "choice"}, {"values", "choice"},   {"options", "choice"},
-      {"list", "choice"},        {"one_of", "choice"}};
+      {"list", "choice"},        {"one_of", "choice"},   {"normal", "randn"},
+      {"gauss", "randn"},        {"gaussian", "randn"}};
   const auto* const found = std::find_if(std::begin(names), std::end(names),
                                          [&](const auto& each) { return each.first == kind; });
   return found == std::end(names) ? std::nullopt : std::optional<std::string>(found->second);

@@ -175,12 +175,15 @@ class OneTrialsFault(Case):
 
     def test_a_program_that_cannot_be_run_is_refused_before_anything_is_touched(self):
         self.write("program", "#!/bin/sh\n")
-        for program, reason in [("./program", "Permission denied"), ("./absent", "No such file"),
+        self.write("train.py", "")
+        for program, reason in [("./program", "Permission denied\n"), ("./absent", "No such file"),
+                                ("train.py", "No such file or directory: say python3 train.py\n"),
+                                ("./train.py", "Permission denied: say python3 /"), ("none.py", "No such file or directory\n"),
                                 ("no-such-program", "command line: cannot run 'no-such-program'")]:
             with self.subTest(program=program):
                 run = self.tune("run", "--", program, expect=2)
                 self.assertIn(reason, run.err)
-        self.assertEqual(os.listdir(self.dir), ["program"])
+        self.assertEqual(sorted(os.listdir(self.dir)), ["program", "train.py"])
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ class Plain(Case):
                                 ("x=4,8,16", "choice:4,8,16 draws one of the values, grid_search:4,8,16 tries each"),
                                 ("optimizer=sgd, adam", "a text is given as JSON: '\"sgd, adam\"'"),
                                 ("x=int:4,8", "-p: unknown domain 'int', did you mean 'randint'?"),
+                                ("x=normal:0,1", "-p: unknown domain 'normal', did you mean 'randn'?"),
                                 ("x=const:4", "-p: a value stands alone, 4, got 'const:4'"),
                                 ("x=categorical:a,b", "-p: unknown domain 'categorical', did you mean 'choice'?"),
                                 ("x=1e-4:0.1", "-p: a range is written uniform:1e-4,0.1, or loguniform"),
