@@ -87,6 +87,14 @@ std::string hint_for(const CLI::App& command, const std::string& option) {
   return program_in(command).empty() ? "" : ". An option of the program itself stands behind '--'";
 }
 
+/// Where people look for the value of `tune tell`.
+std::string way_to_tell(const CLI::App& command, const std::string& word) {
+  const char* const option = word.starts_with('{') ? "--metrics" : "--value";
+  return command.get_name() == "tell"
+             ? std::string("; what it has come to is an option: ") + option + " " + shell_word(word)
+             : "";
+}
+
 /// The ways that a program is given, where its words stand in the spec's place.
 std::string with_its_program(const CLI::App& command, const std::vector<std::string>& extra) {
   std::string words = program_in(command);
@@ -113,7 +121,8 @@ std::string about_unknown(const CLI::App& app, const std::vector<std::string>& e
   } else if (chosen.empty()) {
     for (const auto* const command : shown_commands(app)) known.push_back(command->get_name());
   } else {
-    return "unexpected argument " + as_quoted(word) + with_its_program(*chosen.front(), extra);
+    return "unexpected argument " + as_quoted(word) + way_to_tell(*chosen.front(), word) +
+           with_its_program(*chosen.front(), extra);
   }
   const std::string name = word.substr(0, word.find('='));
   std::string sentence =

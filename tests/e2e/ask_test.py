@@ -218,6 +218,9 @@ class Ask(AskCase):
                 (["0"], "say how the trial has ended"),
                 (["-", "--failed"], "standard input")):
             self.assertIn(sentence, self.refused("tell", "mine", *words))
+        for word, option in (("0.3", "--value 0.3"), ('{"loss": 1}', "--metrics '{\"loss\": 1}'")):
+            self.assertIn("; what it has come to is an option: " + option,
+                          self.tune("tell", "mine", "0", word, expect=2).err)
         self.tune("tell", "mine", "0", "--value", "1")
         self.assertIn("trial_00000 has been told already: it is TERMINATED",
                       self.refused("tell", "mine", "0", "--value", "2"))

@@ -86,6 +86,7 @@ class List(Look):
                 (["--sort", "half.cuont"], "did you mean 'half.count'?"),
                 (["--filter", "lss > 1"], "did you mean 'loss'?"),
                 (["--filter", "loss >"], "--filter: "),
+                (["--filter", "half/count < 1"], "--filter: 'half/count' is written half.count in a condition"),
                 (["--filter", "state == 1"], "--state"), (["--filter", "note == \"a"], "--filter: "),
                 (["--state", "RUNING"], "did you mean 'RUNNING'?"),
                 (["--limit", "-1"], "--limit"), (["--json", "--csv"], "--csv")]:

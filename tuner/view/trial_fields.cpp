@@ -309,6 +309,8 @@ TrialFields::Field TrialFields::find_written(const std::string& kind,
   return find(kind, name);
 }
 
+std::string TrialFields::written(const std::string& name) { return writable(name); }
+
 std::string TrialFields::find_metric(const std::string& name) const {
   if (name == "training_iteration" || name == "time_total_s") return name;
   for (const auto* const fields : {&exact_, &fields_}) {

@@ -66,6 +66,9 @@ class TrialFields {
   /// means several.
   Field find_written(const std::string& kind, const std::string& name) const;
 
+  /// A name as an expression can have it, see `find`.
+  static std::string written(const std::string& name);
+
   /// The metric that `name` means, written as above. Error (user) if there is none, with the
   /// nearest.
   std::string find_metric(const std::string& name) const;

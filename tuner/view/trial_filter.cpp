@@ -46,12 +46,25 @@ bool is_text(const Json& value, const std::string& text) {
   return (value.is_string() ? value.get<std::string>() : value.dump()) == text;
 }
 
-}  // namespace
-
-namespace {
+/// The longest name in the condition that an expression reads as a difference or a quotient, such
+/// as "eval-rmse"; empty if there is none.
+std::string misread_in(const std::string& text, const TrialFields& fields) {
+  std::string longest;
+  for (const auto& field : fields.all()) {
+    const bool is_there = TrialFields::written(field.key) != field.key &&
+                          field.key.size() > longest.size() && text.find(field.key) != text.npos;
+    if (is_there) longest = field.key;
+  }
+  return longest;
+}
 
 /// Why a name that no trial has stands in the condition.
-Error unknown_in(const std::string& text, const std::string& name, const Error& unknown) {
+Error unknown_in(const std::string& text, const std::string& name, const TrialFields& fields,
+                 const Error& unknown) {
+  if (const std::string misread = misread_in(text, fields); misread.find(name) != misread.npos) {
+    return user_error("--filter: " + as_quoted(misread) + " is written " +
+                      TrialFields::written(misread) + " in a condition");
+  }
   // An expression's names have nothing in them that a pattern reads otherwise but dots.
   const std::regex compared("([A-Za-z_][A-Za-z0-9_.]*)\\s*(==|!=)\\s*" + name + "\\b");
   std::smatch found;
@@ -76,7 +89,7 @@ TrialFilter::TrialFilter(const std::string& text, const TrialFields& fields)
     try {
       fields_.push_back(fields.find_written("name in --filter", field));
     } catch (const Error& unknown) {
-      throw unknown_in(text, field, unknown);
+      throw unknown_in(text, field, fields, unknown);
     }
   }
 }
