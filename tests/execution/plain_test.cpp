@@ -305,34 +305,103 @@ TEST_CASE("Iterations below 0 are remarked upon once, and count for nothing", "[
                                               "which counts as none: iterations count from 1"});
 }
 
-TEST_CASE("What a program says twice, or sums up, is left out and remarked upon", "[unit][plain]") {
+namespace {
+
+/// What comes of what a program prints of `val_loss`, once it has ended with success.
+struct Outcome {
+  std::vector<double> results;
+  std::set<LaunchAdvisory::What> remarked;
+};
+Outcome outcome_of(const std::string& out, const std::string& err, PlainHabits& habits) {
   const TempDir dir;
-  std::ofstream(dir.path() / "out") << "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n"
-                                       "epoch 3 val_loss: 0.6\nBest val_loss: 0.4\n";
-  std::ofstream(dir.path() / "err") << "INFO val_loss=0.5\nINFO val_loss=0.4\nINFO val_loss=0.6\n";
-  PlainHabits habits;
+  std::ofstream(dir.path() / "out") << out;
+  std::ofstream(dir.path() / "err") << err;
   ScriptSession session(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits,
                         dir.path() / "out", dir.path() / "err");
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   session.read();
-  std::vector<double> results;
-  std::set<LaunchAdvisory::What> remarked;
-  for (std::int64_t i = 1; i <= 5; ++i) {
+  session.end({});
+  Outcome outcome;
+  constexpr std::int64_t steps = 6;
+  for (std::int64_t i = 1; i <= steps; ++i) {
     session.on_command(protocol::Step{i});
     std::vector<Wakeup> wakeups;
     session.say(wakeups);
     for (const Wakeup& wakeup : wakeups) {
       if (const auto* const reported = std::get_if<Reported>(&wakeup);
           reported && reported->metrics) {
-        results.push_back(*reported->metrics->find("val_loss"));
+        outcome.results.push_back(*reported->metrics->find("val_loss"));
       } else if (const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup)) {
-        remarked.insert(remark->what);
+        outcome.remarked.insert(remark->what);
       }
     }
   }
-  CHECK(results == std::vector<double>{0.5, 0.4, 0.6});
-  CHECK(remarked == std::set{LaunchAdvisory::What::echo, LaunchAdvisory::What::summary});
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("What a program says twice, or sums up, is left out and remarked upon", "[unit][plain]") {
+  PlainHabits habits;
+  const Outcome outcome = outcome_of(
+      "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n"
+      "epoch 3 val_loss: 0.6\nBest val_loss: 0.4\n",
+      "INFO val_loss=0.5\nINFO val_loss=0.4\nINFO val_loss=0.6\n", habits);
+  CHECK(outcome.results == std::vector<double>{0.5, 0.4, 0.6});
+  CHECK(outcome.remarked == std::set{LaunchAdvisory::What::echo, LaunchAdvisory::What::summary});
+}
+
+TEST_CASE("Of training and validation all trials of a program count one, and a remark says so",
+          "[unit][plain]") {
+  PlainHabits habits;
+  const std::string epochs =
+      "train val_loss: 0.5\nval val_loss: 0.4\ntrain val_loss: 0.3\nval val_loss: 0.3\n";
+  for (int trial = 0; trial < 2; ++trial) {
+    const Outcome outcome = outcome_of(epochs, "", habits);
+    CHECK(outcome.results == std::vector<double>{0.4, 0.3});
+    CHECK(outcome.remarked == std::set{LaunchAdvisory::What::other_phase});
+  }
+}
+
+TEST_CASE("What is saved behind a first line of training has the result that this is",
+          "[unit][plain]") {
+  const TempDir dir;
+  PlainHabits habits;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << "train loss: 0.5\n";
+  PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
+  reading.checkpoints->saved = SavedWhen::after_result;
+  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  session.read();
+  const std::int64_t now_ns = unix_ns();
+  session.find({{dir.path(), "last", true, {{"", 1, 1, now_ns}}}, session.logs()->look(), now_ns},
+               false);
+  std::ofstream(log, std::ios::app) << "train loss: 0.4\n";
+  session.read();
+  std::vector<Wakeup> said;
+  for (int step = 0; step < 2; ++step) {
+    session.on_command(protocol::Step{});
+    session.say(said);
+  }
+  std::vector<double> losses;
+  for (const Wakeup& wakeup : said) {
+    if (const auto* const reported = std::get_if<Reported>(&wakeup)) {
+      losses.push_back(reported->metrics->find("loss").value());
+    } else if (const auto* const found = std::get_if<CheckpointFound>(&wakeup)) {
+      CHECK(found->iteration == 1);
+      CHECK_FALSE(found->is_guess);
+      losses.push_back(0);
+    }
+  }
+  CHECK(losses == std::vector<double>{0.5, 0, 0.4});
+}
+
+TEST_CASE("What waits for a next line is a result at the program's end", "[unit][plain]") {
+  PlainHabits habits;
+  CHECK(outcome_of("train val_loss: 0.5\n", "", habits).results == std::vector<double>{0.5});
 }
 
 TEST_CASE("A program that prints nothing is remarked upon after a minute", "[unit][plain]") {

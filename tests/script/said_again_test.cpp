@@ -12,15 +12,23 @@ namespace {
 
 using Kind = SaidAgain::Kind;
 
-/// Which of the lines, each with its stream, are results: "r", echoes: "e", summaries: "s".
-std::string judged(const std::vector<std::pair<std::size_t, std::string>>& lines) {
-  SaidAgain again;
+/// Which of the lines, each with its stream, are results: "r", echoes: "e", summaries: "s", of
+/// another phase: "o". `counted`: the phase that counts, if it is known.
+std::string judged(const std::vector<std::pair<std::size_t, std::string>>& lines,
+                   Phase counted = Phase::unknown) {
+  SaidAgain again(counted);
   std::string kinds;
+  std::size_t held = std::string::npos;
   for (const auto& [stream, line] : lines) {
+    again.see(stream, line);
     const auto value = number_behind(line, "val_loss", NumberForm::colon);
     if (!value) continue;
-    const Kind kind = again.judge(stream, closing_line(line, "val_loss"), {*value});
-    kinds += kind == Kind::result ? "r" : kind == Kind::echo ? "e" : "s";
+    const auto [kind, held_counts] = again.judge(stream, closing_line(line, "val_loss"), {*value});
+    kinds += "rroes"[static_cast<std::size_t>(kind)];
+    if (kind == Kind::held) held = kinds.size() - 1;
+    if (kind != Kind::result && kind != Kind::other_phase) continue;
+    if (held != std::string::npos && !held_counts) kinds[held] = 'o';
+    held = std::string::npos;
   }
   return kinds;
 }
@@ -112,10 +120,98 @@ TEST_CASE("A program that measures by a test each time has results", "[unit][pla
   CHECK(judged({{0, "pretrain 1 test val_loss: 0.3"},
                 {0, "pretrain 2 test val_loss: 0.2"},
                 {0, "finetune 1 test val_loss: 0.1"}}) == "rrr");
-  CHECK(judged({{0, "train val_loss: 0.3"},
-                {0, "test val_loss: 0.2"},
-                {0, "train val_loss: 0.2"},
-                {0, "test val_loss: 0.1"}}) == "rrrr");
+}
+
+TEST_CASE("Of lines of training and of validation one sort counts, whatever their values",
+          "[unit][plain]") {
+  const auto epochs = [](const std::string& training, const std::string& other, double value) {
+    std::vector<std::pair<std::size_t, std::string>> lines;
+    for (int epoch = 1; epoch < 4; ++epoch) {
+      const std::string count = std::to_string(epoch);
+      lines.emplace_back(0, training + count + " val_loss: 0.55");
+      lines.emplace_back(0, other + count + " val_loss: " + std::to_string(value + epoch));
+    }
+    return lines;
+  };
+  for (const double value : {-0.45, -0.46, 0.9}) {
+    CAPTURE(value);
+    CHECK(judged(epochs("Training Results - Epoch: ", "Validation Results - Epoch: ", value)) ==
+          "ororor");  // Ignite
+    CHECK(judged(epochs("INFO | train | epoch ", "INFO | valid | epoch ", value)) == "ororor");
+    CHECK(judged(epochs("train ", "val ", value)) == "ororor");
+    CHECK(judged(epochs("train ", "test ", value)) == "ororor");
+    CHECK(judged(epochs("val ", "train ", value)) == "rororo");
+    CHECK(judged(epochs("test ", "train ", value)) == "rororo");
+    CHECK(judged(epochs("val ", "test ", value)) == "rororo");
+    CHECK(judged(epochs("Epoch ", "Round ", value)) == "rrrrrr");
+  }
+}
+
+TEST_CASE("Where lines of training come alone they are the results, from the first one",
+          "[unit][plain]") {
+  CHECK(judged({{0, "train 1 val_loss: 0.5"}}) == "r");
+  CHECK(judged({{0, "train 1 val_loss: 0.5"}, {0, "train 2 val_loss: 0.4"}}) == "rr");
+  CHECK(judged({{0, "train 1 val_loss: 0.5"},
+                {0, "train 2 val_loss: 0.4"},
+                {0, "Validation: val_loss: 0.3"}}) == "rro");
+  CHECK(judged({{0, "train 1 val_loss: 0.5"}, {1, "INFO train val_loss: 0.5"}}) == "re");
+  for (const char* const line : {"training_iteration: 1 val_loss: 0.5", "test-x: 1, val_loss: 0.5",
+                                 "data/train val_loss: 0.5", "x val_loss: 0.5, train 1"}) {
+    CHECK(closing_line(line, "val_loss")->phase == Phase::unknown);
+  }
+}
+
+TEST_CASE("Another trial of the program knows which lines count", "[unit][plain]") {
+  CHECK(judged({{0, "train 1 val_loss: 0.5"}, {0, "val 1 val_loss: 0.4"}}, Phase::validation) ==
+        "or");
+  CHECK(judged({{0, "train 1 val_loss: 0.5"}, {0, "val 1 val_loss: 0.4"}}, Phase::training) ==
+        "ro");
+  Phase counted = Phase::unknown;
+  SaidAgain again(counted);
+  const std::string line = "train 1 val_loss: 0.5";
+  CHECK(again.judge(0, closing_line(line, "val_loss"), {0.5}).kind == Kind::held);
+  CHECK(again.judge(0, closing_line(line, "val_loss"), {0.4}).held_counts);
+  CHECK(counted == Phase::training);
+}
+
+TEST_CASE("What stands below a title that says it sums up is no result", "[unit][plain]") {
+  for (const char* const title :
+       {"Early stopping, best iteration is:", "Did not meet early stopping. Best iteration is:",
+        "Stopping. Best iteration:"}) {
+    CAPTURE(title);
+    CHECK(judged({{0, "[1]\tval_loss: 0.95"},
+                  {0, "[2]\tval_loss: 0.85"},
+                  {0, "[3]\tval_loss: 0.86"},
+                  {0, title},
+                  {0, "[2]\tval_loss: 0.85"}}) == "rrrs");  // LightGBM, XGBoost
+    CHECK(judged({{0, "[1]\tval_loss: 0.95"}, {0, title}, {0, "[1]\tval_loss: 0.95"}}) == "rs");
+  }
+  CHECK(judged({{0, "{'val_loss': 0.70035, 'epoch': 1.0}"},
+                {0, "***** eval metrics *****"},
+                {0, "  epoch = 1.0"},
+                {0, "  val_loss = 0.7004"}}) == "rs");  // Hugging Face
+  CHECK(judged({{0, "{'val_loss': 0.7, 'epoch': 1.0}"},
+                {0, "***** test results *****"},
+                {0, "  val_loss = 0.2"},
+                {0, "val_loss = 0.6"}}) == "rsr");
+}
+
+TEST_CASE("Below other titles, or below one each time, are results", "[unit][plain]") {
+  const auto epochs = [](const std::string& title) {
+    return judged({{0, "epoch 1 val_loss: 0.5"},
+                   {0, title},
+                   {0, "  epoch 2 val_loss: 0.4"},
+                   {0, title},
+                   {0, "  epoch 3 val_loss: 0.45"}});
+  };
+  CHECK(epochs("New best model:") == "rrr");
+  CHECK(epochs("Best model saved to a:b.pt") == "rrr");
+  CHECK(epochs("***** Running Evaluation *****") == "rrr");
+  CHECK(epochs("--------") == "rrr");
+  CHECK(judged({{0, "***** Eval results *****"},
+                {0, "  val_loss = 0.7"},
+                {0, "***** Eval results *****"},
+                {0, "  val_loss = 0.7"}}) == "rr");
 }
 
 TEST_CASE("A line that may be a result is one", "[unit][plain]") {

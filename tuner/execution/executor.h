@@ -112,6 +112,7 @@ struct LaunchAdvisory {
     repeated,      ///< it begins with the result of the checkpoint that it goes on from
     log_cut,       ///< one of its logs was cut down by somebody else
     left_running,  ///< it has ended with success, and what it has left running was ended
+    other_phase,   ///< it prints the metric of training and of validation, of which one counts
   };
   LaunchId launch{};
   What what{};

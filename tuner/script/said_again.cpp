@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "tuner/script/named_number.h"
 
@@ -80,7 +81,47 @@ std::uint32_t after_words_in(std::string_view beginning) {
   return found;
 }
 
+/// That of the last word in `text` that names one by itself: "training_iteration" does not.
+Phase phase_in(std::string_view text) {
+  constexpr std::pair<std::string_view, Phase> words[] = {{"train", Phase::training},
+                                                          {"training", Phase::training},
+                                                          {"test", Phase::test},
+                                                          {"testing", Phase::test},
+                                                          {"val", Phase::validation},
+                                                          {"valid", Phase::validation},
+                                                          {"validation", Phase::validation},
+                                                          {"validate", Phase::validation},
+                                                          {"validating", Phase::validation},
+                                                          {"dev", Phase::validation},
+                                                          {"eval", Phase::validation},
+                                                          {"evaluation", Phase::validation}};
+  Phase phase = Phase::unknown;
+  for (auto at = text.begin(); at != text.end();) {
+    const auto end = std::find_if_not(at, text.end(), is_in_name);
+    const std::string_view found(at, end);
+    for (const auto& [word, named] : words) {
+      if (found == word) phase = named;
+    }
+    at = std::find_if(end, text.end(), is_in_name);
+  }
+  return phase;
+}
+
 }  // namespace
+
+const char* to_string(Phase phase) {
+  switch (phase) {
+    case Phase::training:
+      return "training";
+    case Phase::test:
+      return "a test";
+    case Phase::validation:
+      return "validation";
+    case Phase::unknown:
+      break;
+  }
+  return "";
+}
 
 std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name) {
   const auto at = place_of_number(line, name);
@@ -103,17 +144,23 @@ std::optional<ClosingLine> closing_line(std::string_view line, std::string_view 
     rest.remove_prefix(std::max<std::size_t>(number, 1));
   }
   closing.after_words = after_words_in(beginning);
+  closing.phase = phase_in(std::string_view(small).substr(0, *at));
   return closing;
 }
 
-SaidAgain::Kind SaidAgain::judge(std::size_t stream, const std::optional<ClosingLine>& line,
-                                 const std::vector<double>& values) {
-  if (is_echo(stream, values)) return Kind::echo;
+SaidAgain::Verdict SaidAgain::judge(std::size_t stream, const std::optional<ClosingLine>& line,
+                                    const std::vector<double>& values) {
+  if (is_echo(stream, values)) return {Kind::echo};
   const double value = values.empty() ? 0 : values.front();
-  if (is_summary(line, value)) return Kind::summary;
+  const Phase phase = line ? line->phase : Phase::unknown;
+  const bool is_other = phase != Phase::unknown && counted_ != Phase::unknown && phase != counted_;
+  if (!is_other && is_summary(line, value)) return {Kind::summary};
+  const Verdict verdict = judge_phase(phase);
+  if (verdict.kind == Kind::other_phase) return verdict;
   auto& mine = not_repeated_[stream];
   mine.push_back(values);
   if (mine.size() > most_ahead) mine.pop_front();
+  if (verdict.kind == Kind::held) return verdict;
   if (results_ == 0) least_ = most_ = value;
   const std::string beginning = line ? line->beginning : "";
   if (std::find(beginnings_.begin(), beginnings_.end(), beginning) != beginnings_.end()) {
@@ -126,7 +173,21 @@ SaidAgain::Kind SaidAgain::judge(std::size_t stream, const std::optional<Closing
   ++results_;
   least_ = std::fmin(least_, value);
   most_ = std::fmax(most_, value);
-  return Kind::result;
+  has_titled_ = has_titled_ || (line && title_ != ClosingTitle::Of::nothing);
+  return verdict;
+}
+
+/// Lines of training and of validation with one name are no one curve. Which of them the program
+/// prints shows with the second one: if that is of the same phase, there may be no other.
+SaidAgain::Verdict SaidAgain::judge_phase(Phase phase) {
+  const Phase held = std::exchange(held_, Phase::unknown);
+  if (phase == Phase::unknown) return {Kind::result, true};
+  if (counted_ == Phase::unknown && held == Phase::unknown && phase != Phase::validation) {
+    held_ = phase;
+    return {Kind::held};
+  }
+  if (counted_ == Phase::unknown) counted_ = std::max(held, phase);
+  return {phase == counted_ ? Kind::result : Kind::other_phase, held == counted_};
 }
 
 bool SaidAgain::is_echo(std::size_t stream, const std::vector<double>& values) {
@@ -142,10 +203,19 @@ bool SaidAgain::is_echo(std::size_t stream, const std::vector<double>& values) {
 /// beyond all values so far, so a line that praises one is a result.
 bool SaidAgain::is_summary(const std::optional<ClosingLine>& line, double value) const {
   if (!line) return false;
+  if (results_ > 0 && !has_titled_) {
+    if (title_ == ClosingTitle::Of::summary) return true;
+    if (title_ == ClosingTitle::Of::best && is_among(value)) return true;
+  }
   if (has_repeated_ && (line->after_words & ~after_words_) != 0) return true;
   if (is_mixed_ || results_ == 0 || line->beginning == beginnings_.front() || !line->sums_up) {
     return false;
   }
+  return is_among(value);
+}
+
+/// Not beyond all results so far.
+bool SaidAgain::is_among(double value) const {
   return is_close(value, least_) || is_close(value, most_) || (value > least_ && value < most_);
 }
 

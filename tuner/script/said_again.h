@@ -12,8 +12,14 @@
 #include <vector>
 
 #include "tuner/model/metrics.h"
+#include "tuner/script/closing_title.h"
 
 namespace tune {
+
+/// What a result is measured on, as far as a line says it; of two, the later one tells more of a
+/// config.
+enum class Phase { unknown, training, test, validation };
+const char* to_string(Phase phase);
 
 /// A line that has closed a result, as far as it tells what kind of a result that is.
 struct ClosingLine {
@@ -23,28 +29,52 @@ struct ClosingLine {
   bool sums_up = false;  ///< it has a word for a whole training, such as "best"
   /// Which words `beginning` has that stand for a measure after the training, such as "test".
   std::uint32_t after_words = 0;
+  Phase phase = Phase::unknown;  ///< the last one that is named in front of it
 };
 /// Nothing: `name` with a number is not in `line`.
 std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name);
 
-/// Judges the results of one program by the values that closed them.
+/// Judges the results of one program by the lines and the values that closed them.
 class SaidAgain {
  public:
   enum class Kind {
     result,
-    echo,     ///< the other stream has said it before
-    summary,  ///< it begins otherwise than all results, and says that it measures what has been
-              ///< trained, or that it sums up, with a value that is not beyond them
+    held,         ///< whether it is a result shows with the next one, or at the program's end: then
+                  ///< it is one
+    other_phase,  ///< the results are those of another phase
+    echo,         ///< the other stream has said it before
+    summary,      ///< it begins otherwise than all results, or stands below a title that none has,
+                  ///< and says that it measures what has been trained, or that it sums up, with a
+                  ///< value that is not beyond them
+  };
+  struct Verdict {
+    Kind kind{};
+    bool held_counts = false;  ///< the line that was held is a result
   };
 
-  /// `stream`: 0 or 1. `line`: nothing where the user has said how the metric is read: then
-  /// summaries are not told apart.
-  Kind judge(std::size_t stream, const std::optional<ClosingLine>& line,
-             const std::vector<double>& values);
+  /// `counted`: the phase whose lines are the program's results, once it is known; outlives this.
+  explicit SaidAgain(Phase& counted) : counted_(counted) {}
+
+  /// Any line, before it is judged. `stream`: 0 or 1.
+  void see(std::size_t stream, std::string_view line) { title_ = titles_[stream].take(line); }
+
+  /// `line`: nothing where the user has said how the metric is read: then summaries and phases are
+  /// not told apart.
+  Verdict judge(std::size_t stream, const std::optional<ClosingLine>& line,
+                const std::vector<double>& values);
 
  private:
   bool is_echo(std::size_t stream, const std::vector<double>& values);
   bool is_summary(const std::optional<ClosingLine>& line, double value) const;
+  /// Result, held or other_phase.
+  Verdict judge_phase(Phase phase);
+  bool is_among(double value) const;
+
+  Phase& counted_;
+  Phase held_ = Phase::unknown;  ///< of the line that is held; unknown: none is
+  std::array<ClosingTitle, 2> titles_;
+  ClosingTitle::Of title_ = ClosingTitle::Of::nothing;  ///< of the line that was seen last
+  bool has_titled_ = false;                             ///< a result stood below one
 
   /// Results of each stream that the other has not repeated, in their order.
   std::array<std::deque<std::vector<double>>, 2> not_repeated_;

@@ -101,6 +101,7 @@ ScriptSession::ScriptSession(LaunchId launch, PlainReading reading, PlainHabits&
       habits_(habits),
       closing_(reading.closing),
       reader_(reading),
+      said_again_(habits.counted),
       saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
       ahead_(std::move(reading.ahead)),
       begins_with_guess_(reading.begins_with_guess),
@@ -152,6 +153,7 @@ void ScriptSession::read() {
     logs_[i].lines.finish(
         [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].at); });
   }
+  release(true);  // there is no next one
   const bool has_saved = status_->exit_code == saved_code_ && status_->exit_code != 0;
   saves_.end(status_->signal != 0 || (status_->exit_code != 0 && !has_saved) ? SaveFold::End::killed
              : has_saved                                                     ? SaveFold::End::saved
@@ -202,22 +204,88 @@ void ScriptSession::take(std::string_view line, bool overwritten, std::size_t lo
     remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
   }
   if (!metrics && line.find_first_of("0123456789") != line.npos) ++unread_lines_;
-  if (!metrics || !is_new(line, log, *metrics)) return;
+  said_again_.see(log, line);
+  if (metrics) weigh({std::string(line), std::move(*metrics), log, end, time_of(log, end)});
+}
+
+/// Keeps it unless it is no result; if it is none, its user hears of it.
+void ScriptSession::weigh(Printed printed) {
+  std::vector<double> values;
+  for (const std::string& name : closing_) {
+    values.push_back(printed.metrics.find(name).value_or(0));
+  }
+  const auto closing = named_.empty() ? std::nullopt : closing_line(printed.line, named_);
+  const std::string shown = "'" + clean_text(printed.line.substr(0, shown_bytes)) + "'";
+  const auto [kind, held_counts] = said_again_.judge(printed.log, closing, values);
+  switch (kind) {
+    case SaidAgain::Kind::held:
+      held_ = std::move(printed);
+      return;
+    case SaidAgain::Kind::echo:
+      remarked_.push_back({launch_, LaunchAdvisory::What::echo,
+                           "says each result on standard output and on standard error, such as " +
+                               shown + ": it counts once"});
+      return;
+    case SaidAgain::Kind::summary:
+      remarked_.push_back(
+          {launch_, LaunchAdvisory::What::summary,
+           "sums up with " + shown +
+               ", which begins otherwise than its results, or stands below a title, and counts as "
+               "none; if it is one, say how results are read: \"metrics\" (docs/plain.md)"});
+      return;
+    case SaidAgain::Kind::result:
+    case SaidAgain::Kind::other_phase:
+      break;
+  }
+  release(held_counts);
+  if (kind == SaidAgain::Kind::result) {
+    keep(std::move(printed));
+  } else {
+    remark_phase(printed.line);
+  }
+}
+
+/// It is known whether the line that was held is a result, and so which one was saved behind it.
+void ScriptSession::release(bool held_counts) {
+  if (!held_) return;
+  Printed held = *std::exchange(held_, std::nullopt);
+  if (held_counts) {
+    keep(std::move(held));
+  } else {
+    remark_phase(held.line);
+  }
+  for (Save& save : std::exchange(held_saves_, {})) {
+    saves_.save(std::move(save.checkpoint), save.on_signal, save.read_until_s);
+  }
+}
+
+void ScriptSession::remark_phase(std::string_view line) {
+  remarked_.push_back({launch_, LaunchAdvisory::What::other_phase,
+                       std::string("prints '") + named_ + "' of several phases: its lines of " +
+                           to_string(habits_.counted) + " are the results, and others, such as '" +
+                           clean_text(line.substr(0, shown_bytes)) +
+                           "', count as none; if these are meant, say how results are read: "
+                           "\"metrics\" (docs/plain.md)"});
+}
+
+/// It is a result, unless its trial has it already.
+void ScriptSession::keep(Printed printed) {
   std::int64_t count = saves_.last() + 1;
   // What is said twice, and what a restored program goes through once more, is no new result.
-  if (const auto iteration = metrics->find("training_iteration")) {
+  if (const auto iteration = printed.metrics.find("training_iteration")) {
     if (*iteration < 0) say_odd_count(*iteration);
     if (!(*iteration > static_cast<double>(saves_.last()))) return;
     constexpr double most = 9e15;
     count = static_cast<std::int64_t>(std::min(*iteration, most));
     saves_.doubt(false);
-  } else if (is_restored(line, *metrics)) {
+  } else if (is_restored(printed.line, printed.metrics)) {
     return;
   }
   if (is_mute_) return;
   // What is counted from a guess may be counted wrong, and all other trials would learn that.
-  if (!begins_with_guess_) habits_.count.note(count, line, saves_.began_at() > 0);
-  saves_.print({count, *std::move(metrics)}, log, end, time_of(log, end));
+  const bool tells = !printed.line.empty() && !begins_with_guess_;
+  if (tells) habits_.count.note(count, printed.line, saves_.began_at() > 0);
+  saves_.print({count, std::move(printed.metrics)}, printed.log, printed.end, printed.time);
 }
 
 /// Whether it is the first result of a program that evaluates what it goes on from, and so one that
@@ -262,33 +330,15 @@ void ScriptSession::say_odd_count(double iteration) {
                            ", which counts as none: iterations count from 1"});
 }
 
-/// Whether it is not said a second time; if it is, its user hears of it.
-bool ScriptSession::is_new(std::string_view line, std::size_t log, const Metrics& metrics) {
-  std::vector<double> values;
-  for (const std::string& name : closing_) values.push_back(metrics.find(name).value_or(0));
-  const auto closing = named_.empty() ? std::nullopt : closing_line(line, named_);
-  const std::string shown = "'" + clean_text(line.substr(0, shown_bytes)) + "'";
-  switch (said_again_.judge(log, closing, values)) {
-    case SaidAgain::Kind::result:
-      return true;
-    case SaidAgain::Kind::echo:
-      remarked_.push_back({launch_, LaunchAdvisory::What::echo,
-                           "says each result on standard output and on standard error, such as " +
-                               shown + ": it counts once"});
-      return false;
-    case SaidAgain::Kind::summary:
-      remarked_.push_back({launch_, LaunchAdvisory::What::summary,
-                           "sums up with " + shown +
-                               ", which begins otherwise than its results, and counts as none; if "
-                               "it is one, say how results are read: \"metrics\" (docs/plain.md)"});
-      return false;
-  }
-  return true;
-}
-
 void ScriptSession::find(SavedFiles checkpoint, bool on_signal) {
   read();  // what was printed before it
-  saves_.save(std::move(checkpoint), on_signal, read_until_s_);
+  constexpr std::size_t most_held = 16;
+  if (held_saves_.size() == most_held) release(true);
+  if (held_) {
+    held_saves_.push_back({std::move(checkpoint), on_signal, read_until_s_});
+  } else {
+    saves_.save(std::move(checkpoint), on_signal, read_until_s_);
+  }
 }
 
 void ScriptSession::say_checkpoints(std::vector<Wakeup>& wakeups) {
@@ -398,7 +448,7 @@ void ScriptSession::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   const bool is_early_now = is_early && !std::exchange(was_early_, is_early);
   if (!is_due && !is_unread_now && !is_early_now) return;
   if (is_due) ++remarks_;
-  if (saves_.has_printed() || status_ || saves_.is_leaving()) return;
+  if (saves_.has_printed() || held_ || status_ || saves_.is_leaving()) return;
   if (!has_printed_ && age_s >= silent_s) {
     wakeups.emplace_back(
         LaunchAdvisory{launch_, LaunchAdvisory::What::silent,

@@ -28,6 +28,7 @@ struct PlainHabits {
   SaveOrder order;
   bool trains_first = false;  ///< restored, it prints no result before it has trained
   OwnCount count = {};
+  Phase counted = Phase::unknown;  ///< whose lines are its results, where it prints them of several
 };
 
 class ScriptSession {
@@ -88,7 +89,17 @@ class ScriptSession {
   void say_odd_count(double iteration);
   bool is_restored(std::string_view line, const Metrics& metrics);
   PrintTime time_of(std::size_t log, std::uint64_t end) const;
-  bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
+  struct Printed {
+    std::string line;
+    Metrics metrics;
+    std::size_t log = 0;
+    std::uint64_t end = 0;
+    PrintTime time;
+  };
+  void weigh(Printed printed);
+  void keep(Printed printed);
+  void release(bool held_counts);
+  void remark_phase(std::string_view line);
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_unknown_order(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
@@ -102,6 +113,13 @@ class ScriptSession {
   std::string named_;  ///< the metric that closes results and is read by its name; empty: none
   MetricReader reader_;
   SaidAgain said_again_;
+  std::optional<Printed> held_;  ///< see SaidAgain
+  struct Save {
+    SavedFiles checkpoint;
+    bool on_signal = false;
+    double read_until_s = 0;
+  };
+  std::vector<Save> held_saves_;  ///< behind that
   std::vector<Log> logs_;
   std::shared_ptr<LaunchLogs> files_ = std::make_shared<LaunchLogs>();
   std::string block_;
