@@ -400,8 +400,12 @@ TEST_CASE("What is saved behind a first line of training has the result that thi
 }
 
 TEST_CASE("What waits for a next line is a result at the program's end", "[unit][plain]") {
-  PlainHabits habits;
-  CHECK(outcome_of("train val_loss: 0.5\n", "", habits).results == std::vector<double>{0.5});
+  PlainHabits one, other;
+  CHECK(outcome_of("train val_loss: 0.5\n", "", one).results == std::vector<double>{0.5});
+  const std::string bars =
+      "Epoch 0: 100%|##| 2/2 [val_loss=0.5]\rEpoch 1:   0%|  | 0/2 [val_loss=0.5]\r"
+      "Epoch 1: 100%|##| 2/2 [val_loss=0.5]\n";
+  CHECK(outcome_of("", bars, other).results == std::vector<double>{0.5, 0.5});
 }
 
 TEST_CASE("A program that prints nothing is remarked upon after a minute", "[unit][plain]") {

@@ -339,6 +339,130 @@ TEST_CASE("A new bar, or a line, that comes to the value of the one before count
   }
 }
 
+namespace {
+
+/// The results of lines that end with newlines or, as bars do, with carriage returns, and of the
+/// program's end behind them.
+std::vector<double> losses_of(std::string_view text) {
+  auto of = reader({{"loss", ""}, {"acc", ""}}, {"loss"});
+  std::vector<double> losses;
+  while (!text.empty()) {
+    const std::size_t end = text.find_first_of("\r\n");
+    if (const auto result = of.read(text.substr(0, end), text[end] == '\r', 1)) {
+      losses.push_back(result->find("loss").value());
+    }
+    text.remove_prefix(end + 1);
+  }
+  if (const auto result = of.finish()) losses.push_back(result->find("loss").value());
+  return losses;
+}
+
+/// Epochs as Lightning draws them, all in one line: the value of the one before stands in the bar
+/// until there is another. `validates`: a bar of its own is drawn in these epochs.
+std::string drawn(const std::vector<const char*>& losses, const std::string& validates = "") {
+  std::string text, shown;
+  for (std::size_t epoch = 0; epoch < losses.size(); ++epoch) {
+    const std::string title = "Epoch " + std::to_string(epoch) + ":";
+    text += title + "   0%| | 0/8 [v_num=3" + shown + "]\r";
+    text += title + "  50%|# | 4/8 [2it/s, v_num=3" + shown + "]\r";
+    text += title + " 100%|##| 8/8 [2it/s, v_num=3" + shown + "]\r";
+    if (!validates.empty() && validates[epoch] == 'v') text += "Validation:  50%|# | 1/2\r";
+    shown = std::string(", loss=") + losses[epoch];
+    text += title + " 100%|##| 8/8 [2it/s, v_num=3" + shown + "]\r";
+  }
+  text.back() = '\n';
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("An epoch whose bar shows the value of the one before has a result of its own",
+          "[unit][plain]") {
+  using Losses = std::vector<double>;
+  CHECK(losses_of(drawn({"0.1", "0.1", "0.1", "0.1"})) == Losses{0.1, 0.1, 0.1, 0.1});
+  CHECK(losses_of(drawn({"0.3", "0.2", "0.2", "0.1"})) == Losses{0.3, 0.2, 0.2, 0.1});
+  CHECK(losses_of(drawn({"0.3", "0.2", "0.1"})) == Losses{0.3, 0.2, 0.1});
+  CHECK(losses_of(drawn({"nan", "nan", "nan"})).size() == 3);
+  // From the ninth to the tenth, and so on.
+  CHECK(losses_of(drawn(std::vector<const char*>(101, "0.1"))).size() == 101);
+  // One that is cut off has none.
+  std::string begun = drawn({"0.1"});
+  begun.back() = '\r';
+  begun += "Epoch 1:   0%| | 0/8 [loss=0.1]\r";
+  CHECK(losses_of(begun + "Epoch 1:  50%|# | 4/8 [2it/s, loss=0.1]\n") == Losses{0.1});
+}
+
+TEST_CASE("An epoch with the value of the one before has the other numbers of its own",
+          "[unit][plain]") {
+  auto of = reader({{"loss", ""}, {"training_iteration", "Epoch (\\d+)"}}, {"loss"});
+  for (int epoch = 1; epoch < 5; ++epoch) {
+    const std::string title = "Epoch " + std::to_string(epoch) + ":";
+    const auto before = of.read(title + "   0%| | 0/8 [loss=0.5]", true);
+    REQUIRE(before.has_value() == (epoch != 2));
+    if (epoch > 2) CHECK(before->find("training_iteration") == epoch - 1);
+    CHECK(of.read(title + " 100%|##| 8/8 [loss=0.5]", true).has_value() == false);
+  }
+  const auto last = of.finish();
+  REQUIRE(last);
+  CHECK(last->find("training_iteration") == 4);
+  // Where a bar shows the result of an epoch only as the next one begins.
+  using Losses = std::vector<double>;
+  CHECK(losses_of("Epoch 1:   0%| | 0/8 [loss=0.5]\rEpoch 2:   0%| | 0/8 [loss=0.5]\r"
+                  "Epoch 3:   0%| | 0/8 [loss=0.4]\rEpoch 4:   0%| | 0/8 [loss=0.4]\r"
+                  "Epoch 5:   0%| | 0/8 [loss=0.4]\r") == Losses{0.5, 0.4, 0.4, 0.4});
+}
+
+TEST_CASE("Where results come behind a validation's bar, an epoch without one has none",
+          "[unit][plain]") {
+  using Losses = std::vector<double>;
+  CHECK(losses_of(drawn({"0.3", "0.3", "0.3"}, "vvv")) == Losses{0.3, 0.3, 0.3});
+  CHECK(losses_of(drawn({"0.3", "0.3", "0.2", "0.2", "0.2", "0.2"}, "v.v.v.")) ==
+        Losses{0.3, 0.2, 0.2});
+}
+
+TEST_CASE("Below its title an epoch's bar has one result, the one of all steps", "[unit][plain]") {
+  using Losses = std::vector<double>;
+  // Keras 2, not on a terminal.
+  CHECK(losses_of("Epoch 1/2\n 1/20 [>...] - ETA: 0s - loss: 1.1\n 2/20 [=>..] - ETA: 0s - loss: "
+                  "2.7\n20/20 [====] - 0s 5ms/step - loss: 2.5\n"
+                  "Epoch 2/2\n 1/20 [>...] - ETA: 0s - loss: 0.9\n20/20 [====] - ETA: 0s - loss: "
+                  "2.5\n20/20 [====] - 0s 5ms/step - loss: 2.5 - acc: 0.5\n"
+                  " 1/4 [>...] - ETA: 0s - loss: 0.3\n4/4 [====] - 0s - loss: 0.4\n") ==
+        Losses{2.5, 2.5});
+  // Keras 3; the last lines are of evaluate().
+  CHECK(losses_of("Epoch 1/2\n1/3 ━━ 2s 1s/step - loss: 3.7\b\b\b\b\r3/3 ━━ 2s 326ms/step - loss: "
+                  "3.5\b\b\b\b\r3/3 ━━ 2s 326ms/step - loss: 3.5 - acc: 0.7\nEpoch 2/2\n"
+                  "1/3 ━━ 0s 36ms/step - loss: 2.8\b\b\b\b\r3/3 ━━ 0s 52ms/step - loss: 3.5 - acc: "
+                  "0.8\n1/4 ━━ 0s - loss: 2.1\b\b\b\b\r4/4 ━━ 0s 19ms/step - loss: 2.8\n") ==
+        Losses{3.5, 3.5});
+  // Of unknown length.
+  CHECK(losses_of("Epoch 1/2\n      1/Unknown - 0s - loss: 0.9\n      2/Unknown - 0s - loss: 0.8\n"
+                  "2/2 [==] - 0s - loss: 0.8\n") == Losses{0.8});
+  // A line each epoch; no steps; and without a title.
+  CHECK(losses_of("Epoch 1/2\n20/20 - 0s - loss: 0.5\nEpoch 2/2\n20/20 - 0s - loss: 0.5\n") ==
+        Losses{0.5, 0.5});
+  CHECK(losses_of("Epoch 1/1\n-----\nloss: 0.5 [ 64/600]\nloss: 0.4 [128/600]\n") ==
+        Losses{0.5, 0.4});
+  CHECK(losses_of("1/20 [>...] loss: 0.5\n2/20 [=>..] loss: 0.4\n") == Losses{0.5, 0.4});
+}
+
+TEST_CASE("Where no line has all steps of an epoch, its last one counts once the next begins",
+          "[unit][plain]") {
+  using Losses = std::vector<double>;
+  CHECK(losses_of("Epoch 1/2\n0/9 loss: 0.9\n5/9 loss: 0.8\nEpoch 2/2\n0/9 loss: 0.7\n"
+                  "5/9 loss: 0.6\n") == Losses{0.8, 0.6});
+  auto of = reader({{"loss", ""}, {"training_iteration", "^Epoch (\\d+)"}}, {"loss"});
+  for (const char* const line : {"Epoch 1/2", "1/2 - loss: 0.9"}) CHECK_FALSE(of.read(line, false));
+  CHECK(of.read("2/2 - loss: 0.8", false)->text == R"({"loss":0.8,"training_iteration":1.0})");
+}
+
+TEST_CASE("Of a metric with an expression each drawing counts", "[unit][plain]") {
+  auto of = reader({{"loss", "loss: ([0-9.]+)"}}, {"loss"});
+  CHECK_FALSE(of.read("Epoch 1/2", false));
+  CHECK(of.read("1/3 - loss: 0.5", false));
+  CHECK(of.read("2/3 - loss: 0.4", false));
+}
+
 TEST_CASE("Names with numbers behind them are found for whoever spelt one wrong",
           "[plain][metrics]") {
   CHECK(names_in("epoch: 3 'val_loss': 0.5\nlr=1e-3 time 12:30 a: b --x=2", 10) ==

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "trainable/values.h"
+#include "tuner/script/epoch_bars.h"
 #include "tuner/script/named_number.h"
 #include "tuner/script/no_result.h"
 #include "tuner/script/printed_number.h"
@@ -41,13 +42,6 @@ Json whole_number_in(std::string_view text, std::string_view name, double value)
   return nullptr;
 }
 
-/// What a progress bar has in front of its percentage: of "Epoch 3:  12%|#" that is "Epoch 3:".
-std::string_view title_of(std::string_view line) {
-  const std::string_view before = line.substr(0, line.find_first_of("%|["));
-  if (before.size() == line.size()) return line;
-  return before.substr(0, before.find_last_not_of("0123456789 ") + 1);
-}
-
 std::unique_ptr<RE2> compile(const std::string& expression) {
   RE2::Options options;
   options.set_log_errors(false);
@@ -70,11 +64,20 @@ struct MetricReader::Expressions {
   std::vector<std::unique_ptr<RE2>> compiled;  ///< one for each metric; null: by name
 };
 
+struct MetricReader::Stream {
+  QuotedLines quoted;
+  EpochSteps steps;
+  TitledBars bars;
+  std::vector<Pending> shown;      ///< by the epoch's bar, last
+  bool is_part = false;            ///< that is of some of the epoch's steps
+  bool has_epochs_result = false;  ///< the epoch's steps have closed a result
+};
+
 /// How the metrics without an expression have been printed so far.
 struct MetricReader::Forms {
   std::vector<bool> has_colon;  ///< one for each metric: what stands behind a blank is prose
   TableReader table;
-  std::array<QuotedLines, 2> quoted;  ///< of each stream
+  std::array<Stream, 2> streams;
 };
 
 MetricReader::MetricReader(PlainReading reading)
@@ -85,6 +88,7 @@ MetricReader::MetricReader(PlainReading reading)
   for (const PlainMetric& metric : reading_.metrics) {
     expressions_->compiled.push_back(metric.expression.empty() ? nullptr
                                                                : compile(metric.expression));
+    is_by_name_ = is_by_name_ && (metric.expression.empty() || !is_closing(metric.name));
   }
 }
 MetricReader::~MetricReader() = default;
@@ -92,7 +96,9 @@ MetricReader::MetricReader(MetricReader&&) noexcept = default;
 
 std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritten,
                                           std::size_t stream) {
-  const bool is_quoted = forms_->quoted.at(stream).take(line, overwritten);
+  Stream& of = forms_->streams.at(stream);
+  const bool is_quoted = of.quoted.take(line, overwritten);
+  of.bars.see(line);
   const bool is_json = !is_quoted && read_json(line);
   if (!is_json) forms_->table.read(is_quoted ? "" : line, reading_.metrics);
   for (std::size_t i = 0; i < reading_.metrics.size(); ++i) {
@@ -117,22 +123,50 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
       read_by_name(line, i, is_quoted);
     }
   }
-  if (pending_.empty()) return std::nullopt;
-  std::vector<double> closed;
-  for (const std::string& name : reading_.closing) {
-    const double* const value = pending(name);
-    if (value == nullptr) return std::nullopt;
-    closed.push_back(*value);
+  return close(line, overwritten, of);
+}
+
+std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritten, Stream& of) {
+  using Line = EpochSteps::Line;
+  const Line kind = is_by_name_ ? of.steps.take(line) : Line::other;
+  if (kind == Line::title) {
+    of.has_epochs_result = false;
+    if (!std::exchange(of.is_part, false)) return std::nullopt;
+    is_unchanged(of.shown);
+    return metrics_of(std::exchange(of.shown, {}));
   }
-  const auto is_same = [](double a, double b) {
-    return a == b || (std::isnan(a) && std::isnan(b));
-  };
-  const bool is_repeated =
-      is_drawn_again(line, overwritten, stream) &&
-      std::equal(closed.begin(), closed.end(), last_.begin(), last_.end(), is_same);
-  last_ = std::move(closed);
+  const bool is_closed =
+      !pending_.empty() &&
+      std::all_of(reading_.closing.begin(), reading_.closing.end(),
+                  [&](const std::string& name) { return find(pending_, name) != nullptr; });
+  if (!is_closed) return std::nullopt;
+  if (kind == Line::part || (kind == Line::whole && of.has_epochs_result)) {
+    of.is_part = !of.has_epochs_result;
+    of.shown = pending_;
+    std::erase_if(pending_, [&](const Pending& each) { return is_closing(each.name); });
+    return std::nullopt;
+  }
   auto values = std::exchange(pending_, {});
-  if (is_repeated) return std::nullopt;
+  const bool is_same = is_unchanged(values);
+  if (kind == Line::whole) {
+    of.has_epochs_result = true;
+    of.is_part = false;
+    return metrics_of(std::move(values));
+  }
+  const TitledBars::Drawing drawing = of.bars.take(line, overwritten, is_same);
+  const std::vector<Pending> before = std::exchange(of.shown, values);
+  if (drawing == TitledBars::Drawing::again) return std::nullopt;
+  return metrics_of(drawing == TitledBars::Drawing::next ? before : std::move(values));
+}
+
+std::optional<Metrics> MetricReader::finish() {
+  for (Stream& of : forms_->streams) {
+    if (of.is_part || of.bars.has_unchanged_end()) return metrics_of(std::exchange(of.shown, {}));
+  }
+  return std::nullopt;
+}
+
+std::optional<Metrics> MetricReader::metrics_of(std::vector<Pending> values) {
   Json object = Json::object();
   for (auto& [name, value, whole] : values) {
     if (!whole.is_null()) {
@@ -150,17 +184,23 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   }
 }
 
-/// Whether `line` shows what its bar has shown before, if that has the same values. A newline ends
-/// a bar's last drawing, and the one before another bar opens. A new bar may reach the value of a
-/// closed one: it has another title.
-bool MetricReader::is_drawn_again(std::string_view line, bool overwritten, std::size_t stream) {
-  Drawn& last = drawn_.at(stream);
-  const std::string_view title = title_of(line);
-  const bool has_same_title = title == last.title;
-  const bool is_again =
-      overwritten ? last.is_overwritten || has_same_title : last.is_overwritten && has_same_title;
-  last = {std::string(title), overwritten};
-  return is_again;
+bool MetricReader::is_closing(std::string_view name) const {
+  return std::find(reading_.closing.begin(), reading_.closing.end(), name) !=
+         reading_.closing.end();
+}
+
+bool MetricReader::is_unchanged(const std::vector<Pending>& values) {
+  std::vector<double> closed;
+  for (const std::string& name : reading_.closing) {
+    if (const double* const value = find(values, name)) closed.push_back(*value);
+  }
+  const auto is_same = [](double a, double b) {
+    return a == b || (std::isnan(a) && std::isnan(b));
+  };
+  const bool is_unchanged =
+      std::equal(closed.begin(), closed.end(), last_.begin(), last_.end(), is_same);
+  last_ = std::move(closed);
+  return is_unchanged;
 }
 
 void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool is_quoted) {
@@ -210,8 +250,8 @@ void MetricReader::set(std::string_view name, double value, std::string_view tex
   }
 }
 
-const double* MetricReader::pending(std::string_view name) const {
-  for (const Pending& each : pending_) {
+const double* MetricReader::find(const std::vector<Pending>& values, std::string_view name) {
+  for (const Pending& each : values) {
     if (each.name == name) return &each.value;
   }
   return nullptr;

@@ -1,7 +1,6 @@
 // Reads metrics out of lines that a program prints for people.
 #pragma once
 
-#include <array>
 #include <bitset>
 #include <cstddef>
 #include <memory>
@@ -34,8 +33,12 @@ class MetricReader {
   MetricReader(MetricReader&&) noexcept;
 
   /// The result that `line` closes, if it closes one. `overwritten`: see LineSplitter; a bar is
-  /// drawn again and again, so what it says counts only if it has changed. `stream`: 0 or 1.
+  /// drawn again and again, so what it says counts only if it has changed, or its epoch has ended.
+  /// `stream`: 0 or 1.
   std::optional<Metrics> read(std::string_view line, bool overwritten, std::size_t stream = 0);
+  /// The program has ended: the result of its last epoch, if that was shown by a bar alone that the
+  /// next epoch would have closed.
+  std::optional<Metrics> finish();
 
   /// What was left out, or may be another number than is meant; of each kind the first line.
   std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }
@@ -43,30 +46,32 @@ class MetricReader {
  private:
   struct Expressions;
   struct Forms;
-  /// `text`: where it stands, with what else there is.
-  void set(std::string_view name, double value, std::string_view text);
-  bool read_json(std::string_view line);
-  void read_by_name(std::string_view line, std::size_t metric, bool is_quoted);
-  void note(ReadingRemark::What what, std::string_view line, std::string_view name);
-  const double* pending(std::string_view name) const;
-  bool is_drawn_again(std::string_view line, bool overwritten, std::size_t stream);
-
-  PlainReading reading_;
-  std::unique_ptr<Expressions> expressions_;
-  std::unique_ptr<Forms> forms_;
   struct Pending {
     std::string name;
     double value = 0;
     Json whole;  ///< if it is a whole number that a double would round; else null
   };
+  struct Stream;
+  /// `text`: where it stands, with what else there is.
+  void set(std::string_view name, double value, std::string_view text);
+  bool read_json(std::string_view line);
+  void read_by_name(std::string_view line, std::size_t metric, bool is_quoted);
+  /// The result that the numbers of `line` close, with those before it.
+  std::optional<Metrics> close(std::string_view line, bool overwritten, Stream& of);
+  void note(ReadingRemark::What what, std::string_view line, std::string_view name);
+  /// Null: none of that name.
+  static const double* find(const std::vector<Pending>& values, std::string_view name);
+  static std::optional<Metrics> metrics_of(std::vector<Pending> values);
+  bool is_closing(std::string_view name) const;
+  /// Whether the values of `closing` are those of the last result; from now on they are.
+  bool is_unchanged(const std::vector<Pending>& values);
+
+  PlainReading reading_;
+  std::unique_ptr<Expressions> expressions_;
+  std::unique_ptr<Forms> forms_;
   std::vector<Pending> pending_;  ///< since the last result
   std::vector<double> last_;      ///< of `closing`, in the last result
-  /// The last line of a stream that has closed a result, or has drawn one again.
-  struct Drawn {
-    std::string title;
-    bool is_overwritten = false;
-  };
-  std::array<Drawn, 2> drawn_;
+  bool is_by_name_ = true;        ///< no expression is for one of `closing`
   std::vector<ReadingRemark> remarks_;
   std::bitset<ReadingRemark::whats> noted_;
 };

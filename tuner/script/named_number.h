@@ -49,6 +49,7 @@ std::optional<std::vector<Metric>> object_at_end(std::string_view line);
 
 // Signs of names, and around them.
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+inline bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 inline bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 inline bool is_quote(char c) { return c == '\'' || c == '"'; }
 inline bool is_in_name(char c) {

@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::string_view digits = "0123456789";
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
 /// "train.py:10: UserWarning": a line of a file.
 bool is_place_in_source(std::string_view behind, const std::string& name) {
   if (name.find('.') == name.npos || !behind.starts_with(':')) return false;

@@ -153,11 +153,22 @@ void ScriptSession::read() {
     logs_[i].lines.finish(
         [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].at); });
   }
-  release(true);  // there is no next one
+  finish_results();
   const bool has_saved = status_->exit_code == saved_code_ && status_->exit_code != 0;
   saves_.end(status_->signal != 0 || (status_->exit_code != 0 && !has_saved) ? SaveFold::End::killed
              : has_saved                                                     ? SaveFold::End::saved
                                                                              : SaveFold::End::done);
+}
+
+/// What waited for more to be printed is a result now.
+void ScriptSession::finish_results() {
+  const bool is_done = status_->signal == 0 && status_->exit_code == 0;
+  if (auto metrics = is_done ? reader_.finish() : std::nullopt) {
+    const std::size_t log = logs_.size() - 1;
+    const std::uint64_t end = logs_[log].at;
+    weigh({"", std::move(*metrics), log, end, time_of(log, end)});
+  }
+  release(true);
 }
 
 /// Takes in one block; false if there was none.

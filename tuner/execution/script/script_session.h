@@ -96,6 +96,7 @@ class ScriptSession {
     std::uint64_t end = 0;
     PrintTime time;
   };
+  void finish_results();
   void weigh(Printed printed);
   void keep(Printed printed);
   void release(bool held_counts);
