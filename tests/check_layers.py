@@ -28,6 +28,7 @@ NARROWED = [
 LIBRARIES = [
     (r"nlohmann/", r"trainable/values\.h"),
     (r"boost/random/sobol\.hpp", r"searchers/sobol\.cpp"),
+    (r"boost/process\.hpp", r"tests/bench/spawn\.cpp"),
     (r"boost/", r"tuner/(process|execution|control)/"),
     (r"(arpa|netinet)/", r"(tuner|tests)/(remote/http|process/reserved_port|execution/reserved_port)[^/]*\.cpp"),
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each

@@ -25,7 +25,7 @@ struct Spawned {
   std::uint64_t start_ticks = 0;   ///< see ProcessStat; 0 if it cannot be read
   std::uint64_t stdout_begin = 0;  ///< bytes in that file before it ran
   std::uint64_t stderr_begin = 0;  ///< the same
-  std::string remark = {};         ///< see Remarked, of `cold`
+  std::string remark = {};         ///< see LaunchAdvisory, of `cold`
 };
 
 /// What a process is given to write to and to talk with.
