@@ -235,7 +235,7 @@ ControlAnswer ControlHandler::save(std::optional<TrialId> only) {
   ControlAnswer answer{true, {}, {}};
   bool has_functions = false;
   bool has_leaving = false;
-  for (auto& [id, attempt] : loop_.attempts()) {
+  for (const auto& [id, attempt] : loop_.attempts()) {
     if (only && id != *only) continue;
     if (attempt.ending) {
       has_leaving = true;
@@ -245,7 +245,7 @@ ControlAnswer ControlHandler::save(std::optional<TrialId> only) {
       has_functions = true;
       continue;
     }
-    attempt.save_asked = true;
+    loop_.ask_save(id);
     answer.trials.push_back(id);
   }
   if (!answer.trials.empty()) {

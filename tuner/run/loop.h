@@ -58,6 +58,8 @@ class Loop {
   void stop_trial(TrialId trial, const std::string& reason) {
     attempts_.stop(trial, reason, EndedBy::user);
   }
+  /// A trial that runs is saved at its next result.
+  void ask_save(TrialId trial) { attempts_.ask_save(trial); }
   /// Has all saved, and leaves.
   void interrupt(const std::string& reason);
   /// Pauses one trial by hand, or lets it go on.
@@ -75,7 +77,7 @@ class Loop {
   /// See CallbackList::last_notices.
   std::vector<std::string> last_notices() const { return callbacks_.last_notices(); }
   const ShutdownState& shutdown() const { return shutdown_; }
-  std::map<TrialId, Attempt>& attempts() { return attempts_.all(); }
+  const std::map<TrialId, Attempt>& attempts() const { return attempts_.all(); }
   const Experiment& experiment() const { return committer_.experiment(); }
   const ExperimentSpec& spec() const { return spec_; }
   Seconds steady() const { return committer_.steady(); }

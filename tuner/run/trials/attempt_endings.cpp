@@ -132,7 +132,7 @@ void Attempts::look_into_failure(Attempt& attempt) {
         return look_into(judge_, log, begin, facts);
       },
       [this, id = attempt.trial, log](LogDiagnosis diagnosis) {
-        Attempt& failed = *find(id);
+        Attempt& failed = must_find(id);
         --failed.pending_work;
         if (diagnosis.is_disk_full) {
           blame_disk(failed);
@@ -338,6 +338,12 @@ void Attempts::tell_end(TrialId id, const AttemptEnded& ended) {
 Attempt* Attempts::find(TrialId trial) {
   const auto found = attempts_.find(trial);
   return found == attempts_.end() ? nullptr : &found->second;
+}
+
+Attempt& Attempts::must_find(TrialId trial) {
+  Attempt* const attempt = find(trial);
+  ensure(attempt != nullptr, "an attempt does not end before the work that it has pending");
+  return *attempt;
 }
 
 void Attempts::tell(const char* hook_name, std::function<void(Callback&)> hook) {

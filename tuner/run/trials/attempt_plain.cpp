@@ -135,7 +135,7 @@ void Attempts::copy_found(Attempt& attempt) {
   checkpoint_manager_.copy(
       std::move(save), std::move(found.files),
       [this, is_clone, id = attempt.trial](std::optional<Save> copied) {
-        Attempt& saved = *find(id);  // it cannot end before this
+        Attempt& saved = must_find(id);
         --saved.pending_work;
         if (copied && is_clone(saved)) {
           checkpoint_manager_.discard({id, copied->checkpoint.index}, copied->attempt);

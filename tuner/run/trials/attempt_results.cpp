@@ -312,7 +312,7 @@ void Attempts::adopt_checkpoint(Attempt& attempt, std::vector<std::string> repor
   ++attempt.pending_work;
   checkpoint_manager_.adopt_checkpoint(
       std::move(save), std::move(reported), [this, id = attempt.trial](std::optional<Save> taken) {
-        Attempt& reporting = *find(id);  // it cannot end before this
+        Attempt& reporting = must_find(id);
         --reporting.pending_work;
         reporting.save_failed = !taken;
         if (taken) {
@@ -351,7 +351,7 @@ void Attempts::begin_save(Attempt& attempt) {
 void Attempts::commit_save(Attempt& attempt, Save save) {
   ++attempt.pending_work;
   checkpoint_manager_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
-    Attempt& saved = *find(id);  // it cannot end before its commits
+    Attempt& saved = must_find(id);
     --saved.pending_work;
     if (!committed) saved.save_failed = true;
     copy_found(saved);

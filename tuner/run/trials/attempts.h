@@ -82,6 +82,8 @@ class Attempts {
   void stop(TrialId trial, const std::string& reason, EndedBy by);
   /// The trial was recorded as held: it is saved with its next result, and its processes leave.
   void pause(TrialId trial);
+  /// The trial, which has an attempt, is saved at its next result.
+  void ask_save(TrialId trial) { must_find(trial).save_asked = true; }
   /// The run winds down: attempts that have nothing to save end now, the others with their next
   /// answer.
   void let_go();
@@ -105,7 +107,6 @@ class Attempts {
   Seconds deadline() const {
     return std::min({worker_groups_.deadline(), held_until(), logs_due(), kept_due(), hangs_due()});
   }
-  std::map<TrialId, Attempt>& all() { return attempts_; }
   const std::map<TrialId, Attempt>& all() const { return attempts_; }
 
  private:
@@ -188,6 +189,8 @@ class Attempts {
   Seconds hangs_due() const;
 
   Attempt* find(TrialId trial);
+  /// Of a job's answer: its attempt is there (Attempt::pending_work).
+  Attempt& must_find(TrialId trial);
   void tell(const char* hook_name, std::function<void(Callback&)> hook);
   const Trial& trial(TrialId id) const { return committer_.experiment().trial(id); }
 
