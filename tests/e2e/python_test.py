@@ -601,6 +601,28 @@ if __name__ == "__main__":
                                        "the trainable 'locked': define")):
             self.assertRegex(said, f"without {named} it before that, .*or install cloudpickle")
 
+    def test_what_a_file_parses_at_its_top_is_the_same_in_its_trials(self):
+        self.write("parses.py", """
+import argparse, json
+import tune
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=3)
+args = parser.parse_args()
+
+def train(config):
+    for _ in range(args.epochs):
+        tune.report({"loss": 1.0})
+
+if __name__ == "__main__":
+    results = tune.Tuner(train, {"x": tune.uniform(0, 1)}, metric="loss", mode="min", verbose=0).fit()
+    print(json.dumps(results.get_best_result().metrics["training_iteration"]))
+""")
+        done = subprocess.run([sys.executable, "parses.py", "--epochs", "5"], cwd=self.dir, capture_output=True,
+                              text=True, timeout=LIMIT_S, check=False,
+                              env={**os.environ, "TUNE_BINARY": TUNE, "PYTHONPATH": PACKAGE})
+        self.assertEqual((done.returncode, done.stdout), (0, "5\n"), done.stderr)
+
     def test_a_search_may_stand_in_a_module_of_a_package(self):
         os.makedirs(self.path("package"))
         self.write("package/__init__.py", "")

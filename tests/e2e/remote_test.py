@@ -689,6 +689,15 @@ class TwoMachines(RemoteCase):
             self.assertEqual([json.loads(line)["training_iteration"] for line in file], list(range(1, 61)))
         check = self.verified()
         self.assertEqual((check["damage"], check["without_marker"]), ([], []))
+        # Where all of them are empty something was there, which nobody replaces unasked.
+        for name in self.objects("spec"):
+            if "state/COMMIT" in name:
+                os.truncate(os.path.join(self.far, name), 0)
+        for directory in ("results", "other"):
+            shutil.rmtree(self.path(directory))
+        done = self.tune("run", "spec.json", "--resume", "auto", "--progress", "none", "--lease-s", "5", expect=2)
+        self.assertIn(".json is empty", done.err)
+        self.tune("remote", "verify", self.far + "/spec", expect=3)
 
     def test_a_driver_that_was_taken_over_from_ends(self):
         self.spec({"iterations": 40, "block_at": 20}, remote={"path": self.far})

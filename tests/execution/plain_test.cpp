@@ -364,6 +364,17 @@ TEST_CASE("Of training and validation all trials of a program count one, and a r
   }
 }
 
+TEST_CASE("Lines of several kinds with the metric are each a result, and a remark shows two",
+          "[unit][plain]") {
+  PlainHabits habits;
+  const Outcome outcome = outcome_of(
+      "batch 1 val_loss: 0.9\nbatch 2 val_loss: 0.8\n * val_loss: 0.5\n"
+      "batch 1 val_loss: 0.7\nbatch 2 val_loss: 0.6\n * val_loss: 0.4\n",
+      "", habits);
+  CHECK(outcome.results == std::vector<double>{0.9, 0.8, 0.5, 0.7, 0.6, 0.4});
+  CHECK(outcome.remarked == std::set{LaunchAdvisory::What::several_kinds});
+}
+
 TEST_CASE("What is saved behind a first line of training has the result that this is",
           "[unit][plain]") {
   const TempDir dir;

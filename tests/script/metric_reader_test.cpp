@@ -353,13 +353,15 @@ std::vector<double> losses_of(std::string_view text) {
     }
     text.remove_prefix(end + 1);
   }
-  if (const auto result = of.finish()) losses.push_back(result->find("loss").value());
+  if (const auto result = of.finish()) losses.push_back(result->metrics.find("loss").value());
   return losses;
 }
 
 /// Epochs as Lightning draws them, all in one line: the value of the one before stands in the bar
-/// until there is another. `validates`: a bar of its own is drawn in these epochs.
-std::string drawn(const std::vector<const char*>& losses, const std::string& validates = "") {
+/// until there is another. `validates`: a bar of its own is drawn in these epochs. `end`: behind an
+/// epoch's last drawing.
+std::string drawn(const std::vector<const char*>& losses, const std::string& validates = "",
+                  char end = '\r') {
   std::string text, shown;
   for (std::size_t epoch = 0; epoch < losses.size(); ++epoch) {
     const std::string title = "Epoch " + std::to_string(epoch) + ":";
@@ -368,7 +370,7 @@ std::string drawn(const std::vector<const char*>& losses, const std::string& val
     text += title + " 100%|##| 8/8 [2it/s, v_num=3" + shown + "]\r";
     if (!validates.empty() && validates[epoch] == 'v') text += "Validation:  50%|# | 1/2\r";
     shown = std::string(", loss=") + losses[epoch];
-    text += title + " 100%|##| 8/8 [2it/s, v_num=3" + shown + "]\r";
+    text += title + " 100%|##| 8/8 [2it/s, v_num=3" + shown + "]" + end;
   }
   text.back() = '\n';
   return text;
@@ -383,6 +385,13 @@ TEST_CASE("An epoch whose bar shows the value of the one before has a result of 
   CHECK(losses_of(drawn({"0.3", "0.2", "0.2", "0.1"})) == Losses{0.3, 0.2, 0.2, 0.1});
   CHECK(losses_of(drawn({"0.3", "0.2", "0.1"})) == Losses{0.3, 0.2, 0.1});
   CHECK(losses_of(drawn({"nan", "nan", "nan"})).size() == 3);
+  // A line an epoch: the next bar shows the old value first.
+  for (const char* const validates : {"", "vvvv"}) {
+    CHECK(losses_of(drawn({"0.3", "0.2", "0.2", "0.1"}, validates, '\n')) ==
+          Losses{0.3, 0.2, 0.2, 0.1});
+    CHECK(losses_of(drawn({"0.4", "0.3", "0.2", "0.1"}, validates, '\n')) ==
+          Losses{0.4, 0.3, 0.2, 0.1});
+  }
   // From the ninth to the tenth, and so on.
   CHECK(losses_of(drawn(std::vector<const char*>(101, "0.1"))).size() == 101);
   // One that is cut off has none.
@@ -404,7 +413,7 @@ TEST_CASE("An epoch with the value of the one before has the other numbers of it
   }
   const auto last = of.finish();
   REQUIRE(last);
-  CHECK(last->find("training_iteration") == 4);
+  CHECK(last->metrics.find("training_iteration") == 4);
   // Where a bar shows the result of an epoch only as the next one begins.
   using Losses = std::vector<double>;
   CHECK(losses_of("Epoch 1:   0%| | 0/8 [loss=0.5]\rEpoch 2:   0%| | 0/8 [loss=0.5]\r"

@@ -100,7 +100,7 @@ TEST_CASE("What is measured after the training is no result, whatever its value"
   for (const char* const value : {"0.01", "0.25", "0.9"}) {
     for (const char* const begin :
          {"Final test ", "Final ", "Test: ", "Test | ", "[TEST] 3/3: ", "Test set: Average ",
-          "Total ", "Best epoch: 2, ", "2026-01-01 best iteration is 3: "}) {
+          "Total ", "CV ", "Best epoch: 2, ", "2026-01-01 best iteration is 3: "}) {
       const std::string line = std::string(begin) + "val_loss: " + value;
       CAPTURE(line);
       CHECK(
@@ -155,6 +155,8 @@ TEST_CASE("Where lines of training come alone they are the results, from the fir
                 {0, "train 2 val_loss: 0.4"},
                 {0, "Validation: val_loss: 0.3"}}) == "rro");
   CHECK(judged({{0, "train 1 val_loss: 0.5"}, {1, "INFO train val_loss: 0.5"}}) == "re");
+  CHECK(closing_line("Train Loss: 0.1 | Val. Loss: 0.2 | Val. Acc: 0.3", "Acc")->phase ==
+        Phase::validation);
   for (const char* const line : {"training_iteration: 1 val_loss: 0.5", "test-x: 1, val_loss: 0.5",
                                  "data/train val_loss: 0.5", "x val_loss: 0.5, train 1"}) {
     CHECK(closing_line(line, "val_loss")->phase == Phase::unknown);

@@ -238,6 +238,11 @@ TEST_CASE("Changes are told with what was there before, and without values of th
   CHECK(sentence_of_changes(recorded, changed) ==
         "failure_config/max_failures is 1 now, was 0, num_samples is 5 now, was 1, "
         "trainable/env is another one now");
+  ExperimentSpec plain = recorded;
+  plain.plain.emplace();
+  CHECK_THAT(sentence_of_changes(recorded, plain),
+             Catch::Matchers::Contains("trainable/plain is ") &&
+                 Catch::Matchers::Contains(" now, was null"));
 }
 
 TEST_CASE("A change is held against the rules of a spec", "[spec][resume]") {

@@ -107,12 +107,13 @@ struct LaunchAdvisory {
     cut,         ///< it prints numbers with thousands set apart, or in another way that is not read
     no_result,   ///< it prints the metric in source, in settings or the like, which are left out
     no_colon,    ///< it prints the metric without a colon, and did with one, which counts alone
-    two_numbers,   ///< it prints two numbers for the metric, of which the first counts
-    odd_count,     ///< it counts its iterations with numbers that are none
-    repeated,      ///< it begins with the result of the checkpoint that it goes on from
-    log_cut,       ///< one of its logs was cut down by somebody else
-    left_running,  ///< it has ended with success, and what it has left running was ended
-    other_phase,   ///< it prints the metric of training and of validation, of which one counts
+    two_numbers,    ///< it prints two numbers for the metric, of which the first counts
+    odd_count,      ///< it counts its iterations with numbers that are none
+    repeated,       ///< it begins with the result of the checkpoint that it goes on from
+    log_cut,        ///< one of its logs was cut down by somebody else
+    left_running,   ///< it has ended with success, and what it has left running was ended
+    several_kinds,  ///< lines of different kinds with the metric count as results
+    other_phase,    ///< it prints the metric of training and of validation, of which one counts
   };
   LaunchId launch{};
   What what{};

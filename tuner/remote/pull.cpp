@@ -112,8 +112,12 @@ StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
   constexpr int patience = 3;
   std::string wrong;
   std::string wrong_name;
+  std::string empty;
   for (int attempt = 0; attempt < patience; ++attempt) {
     const Listing state = store.list("state", false);
+    for (const auto& [name, bytes] : state) {
+      if (parse_state_marker_name(name) && bytes == 0) empty = "state/" + name + " is empty";
+    }
     for (const StateMarkerName& newest : state_markers(state)) {
       const std::string name = state_marker_name(newest.session, newest.number);
       const auto text = store.get_text(name, most_state_marker_bytes);
@@ -137,7 +141,9 @@ StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
     // A driver that runs removes what it has replaced: the next look finds what is newer.
   }
   throw user_error("there is no experiment on " + store.root() +
-                   (wrong.empty() ? names_below(store) : " that is whole: " + wrong));
+                   (!wrong.empty()   ? " that is whole: " + wrong
+                    : !empty.empty() ? " that is whole: " + empty
+                                     : names_below(store)));
 }
 
 /// All markers of checkpoints that are whole by their sizes; of several of one, the last by name.
@@ -471,7 +477,11 @@ bool is_experiment_there(FileSystem& files, const std::string& root, const path&
   Rcd rcd(std::nullopt, stop);
   RemoteStore store(rcd, files, root, scratch);
   store.check_name();
-  const auto markers = state_markers(store.list("state", false));
+  std::vector<StateMarkerName> markers;
+  for (const auto& [name, bytes] : store.list("state", false)) {
+    // Also an empty one: where each is, something was there, which nobody may replace unasked.
+    if (const auto parsed = parse_state_marker_name(name)) markers.push_back(*parsed);
+  }
   // One that died as it put up its first state has not begun.
   const bool is_first_alone = markers.size() == 1 && markers.front() == StateMarkerName{1, 1};
   if (!is_first_alone) return !markers.empty();

@@ -71,14 +71,17 @@ TitledBars::Drawing TitledBars::take(std::string_view line, bool overwritten, bo
   const std::string_view title = title_of(line);
   const bool has_same_title = title == title_;
   const bool has_bar = line.find(sign_of_bar) != line.npos;
-  // A newline ends a bar's last drawing, and the one before another bar opens.
-  const bool goes_on =
-      overwritten ? is_overwritten_ || has_same_title : is_overwritten_ && has_same_title;
+  const bool is_full = line.find("100%|") != line.npos;
+  // A newline ends a bar's last drawing, and the one before another bar opens. That of the next
+  // epoch shows the values of the one before until it is full, whatever has ended that.
+  const bool is_next_part = has_bar && !is_full && is_next_title(title_, title);
+  const bool goes_on = is_next_part || (overwritten ? is_overwritten_ || has_same_title
+                                                    : is_overwritten_ && has_same_title);
   const bool is_next = goes_on && has_bar && is_next_title(title_, title);
   const Drawing drawing = !goes_on || !is_same        ? Drawing::other
                           : is_next && lacks_result() ? Drawing::next
                                                       : Drawing::again;
-  is_full_ = line.find("100%|") != line.npos;
+  is_full_ = is_full;
   if (!is_same && has_bar && is_behind_other_) needs_other_ = true;
   if (is_next) {
     has_other_ = false;

@@ -159,9 +159,11 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
   return metrics_of(drawing == TitledBars::Drawing::next ? before : std::move(values));
 }
 
-std::optional<Metrics> MetricReader::finish() {
-  for (Stream& of : forms_->streams) {
-    if (of.is_part || of.bars.has_unchanged_end()) return metrics_of(std::exchange(of.shown, {}));
+std::optional<MetricReader::Last> MetricReader::finish() {
+  for (std::size_t stream = 0; stream < forms_->streams.size(); ++stream) {
+    Stream& of = forms_->streams[stream];
+    if (!of.is_part && !of.bars.has_unchanged_end()) continue;
+    if (auto metrics = metrics_of(std::exchange(of.shown, {}))) return Last{stream, *metrics};
   }
   return std::nullopt;
 }

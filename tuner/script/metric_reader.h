@@ -38,7 +38,11 @@ class MetricReader {
   std::optional<Metrics> read(std::string_view line, bool overwritten, std::size_t stream = 0);
   /// The program has ended: the result of its last epoch, if that was shown by a bar alone that the
   /// next epoch would have closed.
-  std::optional<Metrics> finish();
+  struct Last {
+    std::size_t stream = 0;
+    Metrics metrics;
+  };
+  std::optional<Last> finish();
 
   /// What was left out, or may be another number than is meant; of each kind the first line.
   std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }

@@ -62,9 +62,9 @@ bool sums_up(std::string_view line) {
 /// for each that `beginning` has. A new best is an epoch's, and only what begins with which epoch
 /// was best is none.
 std::uint32_t after_words_in(std::string_view beginning) {
-  constexpr std::string_view words[] = {"final",          "test",     "testing", "overall",
-                                        "average",        "summary",  "total",   "best epoch",
-                                        "best iteration", "best step"};
+  constexpr std::string_view words[] = {"final",          "test",      "testing", "overall",
+                                        "average",        "summary",   "total",   "best epoch",
+                                        "best iteration", "best step", "cv"};
   const auto is_in_word = [beginning](std::size_t at) {
     return at < beginning.size() && beginning[at] != ' ' && beginning[at] != ':';
   };
@@ -98,7 +98,8 @@ Phase phase_in(std::string_view text) {
   Phase phase = Phase::unknown;
   for (auto at = text.begin(); at != text.end();) {
     const auto end = std::find_if_not(at, text.end(), is_in_name);
-    const std::string_view found(at, end);
+    std::string_view found(at, end);
+    while (found.ends_with('.')) found.remove_suffix(1);  // "Val. Acc"
     for (const auto& [word, named] : words) {
       if (found == word) phase = named;
     }

@@ -205,6 +205,10 @@ std::string sentence_of_changes(const ExperimentSpec& recorded, const Experiment
   const Json before = to_json(recorded);
   const Json after = to_json(changed);
   std::string sentence;
+  // A part that is new was nothing before: a command that becomes a plain program's, say.
+  const auto part_of = [](const Json& whole, const std::string& name) {
+    return whole.is_object() ? whole.value(name, Json()) : Json();
+  };
   const auto compare = [&](const std::string& name, const Json& was, const Json& is) {
     if (was == is) return;
     sentence += (sentence.empty() ? "" : ", ") + name;
@@ -215,10 +219,10 @@ std::string sentence_of_changes(const ExperimentSpec& recorded, const Experiment
     const auto* const rule = rule_of("/" + name);
     if (rule != nullptr && rule->pointer.size() > name.size() + 1) {
       for (const auto& [part, inner] : value.items()) {
-        compare(name + "/" + part, before.at(name).at(part), inner);
+        compare(name + "/" + part, part_of(part_of(before, name), part), inner);
       }
     } else {
-      compare(name, before.at(name), value);
+      compare(name, part_of(before, name), value);
     }
   }
   return sentence;

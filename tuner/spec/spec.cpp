@@ -107,6 +107,13 @@ class SpecParser {
     top_.read("name", "1 to 100 letters, digits, '.', '_' or '-' without a leading '.'", to_name,
               spec_.name);
     top_.read("storage_path", "the path of a directory", to_text, spec_.storage_path);
+    const std::string storage = spec_.storage_path.string();
+    if (const auto scheme = storage.find("://"); scheme != storage.npos) {
+      const std::string remote = storage.substr(0, scheme + 1) + storage.substr(scheme + 3);
+      top_.complain("storage_path", "storage_path is a directory of this machine, and '" + storage +
+                                        "' is an address: \"remote\": {\"path\": \"" + remote +
+                                        "\"} has a copy there (docs/remote.md)");
+    }
     if (base_ != nullptr) spec_.storage_path = at_home(spec_.storage_path);
     std::optional<std::string> checkpoint;
     top_.read("resume_from_checkpoint", "the path of a checkpoint", to_text, checkpoint);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import sys
 from typing import Any
@@ -16,6 +17,9 @@ from tune.results import TuneError
 #: Tells later sessions whether trials ran other code.
 _CODE_VARIABLE = "TUNE_CODE"
 _TRIAL = ["-m", "tune.trial"]
+#: The arguments of the search's own file, as JSON: trials load the file, and what it parses at its
+#: top (``parser.parse_args()``) is to come to the same there.
+_ARGUMENTS_VARIABLE = "TUNE_ARGV"
 
 
 def importable(trainable: Any) -> str | None:
@@ -150,6 +154,8 @@ def program_of(trainable: Any, given: dict[str, Any], asides: Asides) -> dict[st
     api = "class" if isinstance(kind, type) else "function"
     command = [sys.executable, *_TRIAL, "--api", api, target]
     environment = {"PYTHONPATH": search_path(), _CODE_VARIABLE: asides.code(target)}
+    if is_main(kind) and len(sys.argv) > 1:
+        environment[_ARGUMENTS_VARIABLE] = json.dumps(sys.argv)
     return {**given, "command": command, "env": {**environment, **given.get("env", {})}}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import os
 import sys
 import threading
@@ -194,6 +195,9 @@ def main(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     connection = Connection.from_environment()
+    own = os.environ.get("TUNE_ARGV")
+    if own is not None:
+        sys.argv = json.loads(own)
     try:
         _run(connection, api, arguments[0])
     except TrialStopped:

@@ -163,10 +163,9 @@ void ScriptSession::read() {
 /// What waited for more to be printed is a result now.
 void ScriptSession::finish_results() {
   const bool is_done = status_->signal == 0 && status_->exit_code == 0;
-  if (auto metrics = is_done ? reader_.finish() : std::nullopt) {
-    const std::size_t log = logs_.size() - 1;
-    const std::uint64_t end = logs_[log].at;
-    weigh({"", std::move(*metrics), log, end, time_of(log, end)});
+  if (auto last = is_done ? reader_.finish() : std::nullopt) {
+    const std::uint64_t end = logs_[last->stream].at;
+    weigh({"", std::move(last->metrics), last->stream, end, time_of(last->stream, end)});
   }
   release(true);
 }
@@ -250,6 +249,7 @@ void ScriptSession::weigh(Printed printed) {
   }
   release(held_counts);
   if (kind == SaidAgain::Kind::result) {
+    if (closing) remark_kinds(closing->beginning, printed.line);
     keep(std::move(printed));
   } else {
     remark_phase(printed.line);
@@ -273,10 +273,24 @@ void ScriptSession::release(bool held_counts) {
 void ScriptSession::remark_phase(std::string_view line) {
   remarked_.push_back({launch_, LaunchAdvisory::What::other_phase,
                        std::string("prints '") + named_ + "' of several phases: its lines of " +
-                           to_string(habits_.counted) + " are the results, and others, such as '" +
+                           to_string(habits_.counted) +
+                           " are the results, and those of other phases, such as '" +
                            clean_text(line.substr(0, shown_bytes)) +
                            "', count as none; if these are meant, say how results are read: "
                            "\"metrics\" (docs/plain.md)"});
+}
+
+void ScriptSession::remark_kinds(std::string_view beginning, std::string_view line) {
+  const auto other = kinds_.take(beginning, line);
+  if (!other) return;
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::several_kinds,
+       std::string("prints '") + named_ + "' in lines of several kinds, such as '" +
+           clean_text(std::string_view(*other).substr(0, shown_bytes)) + "' and '" +
+           clean_text(line.substr(0, shown_bytes)) +
+           "': each is a result, so the curve mixes them; if that is not meant, name the metric as "
+           "one kind has it, with the word before it, or say how results are read: \"metrics\" "
+           "(docs/plain.md)"});
 }
 
 /// It is a result, unless its trial has it already.

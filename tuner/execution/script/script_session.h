@@ -15,6 +15,7 @@
 #include "tuner/execution/script/checkpoint_watch.h"
 #include "tuner/execution/script/launch_logs.h"
 #include "tuner/process/process.h"
+#include "tuner/script/line_kinds.h"
 #include "tuner/script/line_splitter.h"
 #include "tuner/script/metric_reader.h"
 #include "tuner/script/own_count.h"
@@ -101,6 +102,7 @@ class ScriptSession {
   void keep(Printed printed);
   void release(bool held_counts);
   void remark_phase(std::string_view line);
+  void remark_kinds(std::string_view beginning, std::string_view line);
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_unknown_order(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
@@ -113,6 +115,7 @@ class ScriptSession {
   std::vector<std::string> closing_;
   std::string named_;  ///< the metric that closes results and is read by its name; empty: none
   MetricReader reader_;
+  LineKinds kinds_;
   SaidAgain said_again_;
   std::optional<Printed> held_;  ///< see SaidAgain
   struct Save {
