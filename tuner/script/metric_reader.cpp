@@ -156,7 +156,7 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
   const TitledBars::Drawing drawing = of.bars.take(line, overwritten, is_same);
   const std::vector<Pending> before = std::exchange(of.shown, values);
   if (drawing == TitledBars::Drawing::again) return std::nullopt;
-  return metrics_of(drawing == TitledBars::Drawing::next ? before : std::move(values));
+  return metrics_of(drawing == TitledBars::Drawing::next ? before : values);
 }
 
 std::optional<MetricReader::Last> MetricReader::finish() {
