@@ -195,7 +195,7 @@ def main(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     connection = Connection.from_environment()
-    own = os.environ.get("TUNE_ARGV")
+    own = os.environ.pop("TUNE_ARGV", None)  # not for what the trial starts
     if own is not None:
         sys.argv = json.loads(own)
     try:
