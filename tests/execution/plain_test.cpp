@@ -410,6 +410,79 @@ TEST_CASE("What is saved behind a first line of training has the result that thi
   CHECK(losses == std::vector<double>{0.5, 0, 0.4});
 }
 
+TEST_CASE("What is saved behind a bar's last drawing has its value, though nothing has ended it",
+          "[unit][plain]") {
+  const TempDir dir;
+  PlainHabits habits;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << "\rEpoch 0:  50%|# | 1/2 [1it/s]\rEpoch 0: 100%|##| 2/2 [1it/s, loss=0.5]";
+  PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
+  reading.checkpoints->saved = SavedWhen::after_result;
+  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  session.on_command(protocol::Step{});
+  std::vector<Wakeup> said;
+  const auto save = [&] {
+    const std::int64_t now_ns = unix_ns();
+    session.find({{dir.path(), "last", true, {{"", 1, 1, now_ns}}}, session.logs()->look(), now_ns},
+                 false);
+    session.say(said);
+  };
+  const auto saved_iterations = [&] {
+    std::vector<std::int64_t> iterations;
+    for (const Wakeup& wakeup : said) {
+      const auto* const found = std::get_if<CheckpointFound>(&wakeup);
+      if (found != nullptr) iterations.push_back(found->iteration);
+    }
+    return iterations;
+  };
+  save();
+  CHECK(saved_iterations().empty());
+  for (const char* const drawn :
+       {"\rEpoch 1:  50%|# | 1/2 [1it/s, loss=0.5]", "\rEpoch 1: 100%|##| 2/2 [1it/s, loss=0.4]"}) {
+    std::ofstream(log, std::ios::app) << drawn;
+    session.read();
+    session.say(said);
+  }
+  CHECK(saved_iterations() == std::vector<std::int64_t>{1});
+  session.on_command(protocol::Step{});
+  save();
+  session.end({});
+  session.say(said);
+  CHECK(saved_iterations() == std::vector<std::int64_t>{1, 2});
+}
+
+TEST_CASE(
+    "The last words of a program that is started for them alone are told by what it printed before",
+    "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << "Epoch 1: loss: 0.5\nEpoch 2: loss: 0.4\nEpoch 3: lo";
+  PlainHabits habits;
+  ScriptSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
+  const std::uint64_t begin = std::filesystem::file_size(log);
+  session.begin(begin, begin);
+  protocol::Start start;
+  start.iteration = 2;
+  session.on_command(start);
+  std::ofstream(log, std::ios::app) << "batch 1 loss 0.9\nBest loss: 0.4\n";
+  session.end({});
+  session.on_command(protocol::Step{});
+  std::vector<Wakeup> said;
+  session.say(said);
+  std::set<LaunchAdvisory::What> remarked;
+  for (const Wakeup& wakeup : said) {
+    if (const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup)) {
+      remarked.insert(remark->what);
+    } else if (const auto* const reported = std::get_if<Reported>(&wakeup)) {
+      CHECK(reported->done);
+      CHECK_FALSE(reported->metrics);
+    }
+  }
+  CHECK(remarked == std::set{LaunchAdvisory::What::no_colon, LaunchAdvisory::What::summary});
+}
+
 TEST_CASE("What waits for a next line is a result at the program's end", "[unit][plain]") {
   PlainHabits one, other;
   CHECK(outcome_of("train val_loss: 0.5\n", "", one).results == std::vector<double>{0.5});

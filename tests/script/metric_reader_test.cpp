@@ -465,6 +465,54 @@ TEST_CASE("Where no line has all steps of an epoch, its last one counts once the
   CHECK(of.read("2/2 - loss: 0.8", false)->text == R"({"loss":0.8,"training_iteration":1.0})");
 }
 
+TEST_CASE("An epoch whose steps are all drawn twice has the validation of its own, or none",
+          "[unit][plain]") {
+  auto of = reader({{"loss", ""}, {"lr", ""}, {"val_loss", ""}}, {"loss"});
+  std::string texts;
+  const auto read = [&](const char* line) {
+    if (const auto result = of.read(line, false)) texts += result->text;
+  };
+  for (const char* const line : {"lr: 0.1", "Epoch 1/4", "1/8 - loss: 1.2", "8/8 - loss: 1.0",
+                                 "8/8 - loss: 1.0 - val_loss: 3.0", "lr: 0.2", "Epoch 2/4",
+                                 "8/8 - loss: 0.9", "8/8 - loss: 0.9 - val_loss: 2.0", "Epoch 3/4",
+                                 "8/8 - loss: 0.8", "lr: 0.4", "Epoch 4/4", "8/8 - loss: 0.7"}) {
+    read(line);
+  }
+  CHECK(texts ==
+        R"({"loss":1.0,"lr":0.1,"val_loss":3.0}{"loss":0.9,"lr":0.2,"val_loss":2.0}{"loss":0.8})");
+  const auto last = of.finish();
+  REQUIRE(last);
+  CHECK(last->metrics.text == R"({"loss":0.7,"lr":0.4})");
+}
+
+TEST_CASE("A line that has not ended may close a result if it has the metric with a number",
+          "[unit][plain]") {
+  const auto by_name = reader({{"loss", ""}, {"lr", ""}}, {"loss"});
+  CHECK(by_name.may_close("Epoch 3: 100%|##| 8/8 [loss=0.5"));
+  for (const char* const line : {"", "Saving ...", "lr=0.5", "val_loss=0.5", "the loss is"}) {
+    CAPTURE(line);
+    CHECK_FALSE(by_name.may_close(line));
+  }
+  const auto by_expression = reader({{"loss", "Loss is ([0-9.]+)"}}, {"loss"});
+  CHECK(by_expression.may_close("Loss is 0.5"));
+  CHECK_FALSE(by_expression.may_close("loss: 0.5"));
+}
+
+TEST_CASE("What earlier launches have printed tells how the metric stands, and no more",
+          "[unit][plain]") {
+  auto of = reader({{"loss", ""}, {"lr", ""}}, {"loss"});
+  for (const char* const line :
+       {"epoch 1: loss: 0.5", "lr: 0.1", "Traceback (most recent call last):", "Epoch 2/3",
+        "loss,acc", "1/8 - loss: 0.4", "a loss 0.4"}) {
+    of.read(line, false);
+  }
+  of.begin_launch();
+  CHECK_FALSE(of.read("batch 1 loss 0.9", false));
+  CHECK(remarks_of(of) == "no colon: batch 1 loss 0.9");
+  CHECK(of.read("  epoch 2: loss: 0.5", false)->text == R"({"loss":0.5})");
+  CHECK_FALSE(of.read("0.25,0.5", false));
+}
+
 TEST_CASE("Of a metric with an expression each drawing counts", "[unit][plain]") {
   auto of = reader({{"loss", "loss: ([0-9.]+)"}}, {"loss"});
   CHECK_FALSE(of.read("Epoch 1/2", false));

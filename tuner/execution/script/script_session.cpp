@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr int blocks_at_once = 4;
+constexpr std::size_t learnt_bytes = 64 * 1024;  ///< of each log
 
 // Of what is said where a metric never came.
 constexpr std::size_t looked_at_bytes = 64 * 1024;
@@ -48,6 +49,10 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
+}
+
+std::string shown(std::string_view line) {
+  return "'" + clean_text(line.substr(0, shown_bytes)) + "'";
 }
 
 /// The last lines of `text` that say anything, in their order.
@@ -123,6 +128,28 @@ void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin
   logs_.front().at = stdout_begin;
   if (logs_.size() > 1) logs_.back().at = stderr_begin;
   files_->open(logs_.front().path, logs_.back().path, {stdout_begin, stderr_begin});
+  for (std::size_t log = 0; log < logs_.size(); ++log) {
+    logs_[log].text_end = logs_[log].at;
+    learn(log);
+  }
+  reader_.begin_launch();
+  said_again_.begin_launch();
+}
+
+/// What its trial's earlier launches printed last tells how its lines are to be read: the colon,
+/// which kind counts, and how results begin. Else one that is started for its last words alone
+/// would have its "Best loss: 0.5" counted as a result.
+void ScriptSession::learn(std::size_t log) {
+  const std::uint64_t begin = logs_[log].at;
+  const std::string earlier = files_->before(log, begin, learnt_bytes);
+  std::string_view whole = earlier;
+  if (whole.size() < begin) whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
+  LineSplitter lines;
+  lines.add(whole, [&](std::string_view line, bool bar) {
+    const auto metrics = reader_.read(line, bar, log);
+    said_again_.see(log, line);
+    if (metrics) said_again_.judge(log, line, closing_of(line), closing_values(*metrics));
+  });
 }
 
 void ScriptSession::on_command(const protocol::Command& command) {
@@ -151,7 +178,7 @@ void ScriptSession::read() {
   has_read_all_ = true;
   for (std::size_t i = 0; i < logs_.size(); ++i) {
     logs_[i].lines.finish(
-        [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].at); });
+        [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].text_end); });
   }
   finish_results();
   const bool has_saved = status_->exit_code == saved_code_ && status_->exit_code != 0;
@@ -167,7 +194,7 @@ void ScriptSession::finish_results() {
     const std::uint64_t end = logs_[last->stream].at;
     weigh({"", std::move(last->metrics), last->stream, end, time_of(last->stream, end)});
   }
-  release(true);
+  release_all();
 }
 
 /// Takes in one block; false if there was none.
@@ -181,11 +208,17 @@ bool ScriptSession::read(std::size_t index) {
   // Line by line, as it counts where each of them ends.
   std::string_view rest(block_.data(), block.bytes);
   while (!rest.empty()) {
-    const std::size_t end = rest.find_first_of("\r\n");
-    const std::string_view line = rest.substr(0, end == rest.npos ? end : end + 1);
-    rest.remove_prefix(line.size());
-    log.at += line.size();
-    log.lines.add(line, [&](std::string_view text, bool bar) { take(text, bar, index, log.at); });
+    const std::size_t end = std::min(rest.find_first_of("\r\n"), rest.size());
+    const std::string_view text = rest.substr(0, end), line_end = rest.substr(end, 1);
+    rest.remove_prefix(text.size() + line_end.size());
+    const auto take_line = [&](std::string_view line, bool bar) {
+      take(line, bar, index, log.text_end);
+    };
+    log.lines.add(text, take_line);  // a line that a carriage return has ended, if there is one
+    log.at += text.size();
+    if (!text.empty()) log.text_end = log.at;
+    log.lines.add(line_end, take_line);
+    log.at += line_end.size();
   }
   return true;
 }
@@ -206,7 +239,8 @@ void ScriptSession::note_cut(Log& log, bool is_read_again) {
            "\"max_log_bytes\" bounds them (docs/plain.md)"});
 }
 
-/// `line` ends before the byte `end` of the log.
+/// The text of `line` ends before the byte `end` of the log. What was saved behind that may be of
+/// its result even if nothing has ended the line yet: a bar's last drawing waits for the next one.
 void ScriptSession::take(std::string_view line, bool overwritten, std::size_t log,
                          std::uint64_t end) {
   auto metrics = reader_.read(line, overwritten, log);
@@ -216,79 +250,117 @@ void ScriptSession::take(std::string_view line, bool overwritten, std::size_t lo
   if (!metrics && line.find_first_of("0123456789") != line.npos) ++unread_lines_;
   said_again_.see(log, line);
   if (metrics) weigh({std::string(line), std::move(*metrics), log, end, time_of(log, end)});
+  if (!held_saves_.empty()) release_saves(log);
+}
+
+std::optional<ClosingLine> ScriptSession::closing_of(std::string_view line) const {
+  return named_.empty() ? std::nullopt : closing_line(line, named_);
+}
+
+std::vector<double> ScriptSession::closing_values(const Metrics& metrics) const {
+  std::vector<double> values;
+  for (const std::string& name : closing_) values.push_back(metrics.find(name).value_or(0));
+  return values;
 }
 
 /// Keeps it unless it is no result; if it is none, its user hears of it.
 void ScriptSession::weigh(Printed printed) {
-  std::vector<double> values;
-  for (const std::string& name : closing_) {
-    values.push_back(printed.metrics.find(name).value_or(0));
-  }
-  const auto closing = named_.empty() ? std::nullopt : closing_line(printed.line, named_);
-  const std::string shown = "'" + clean_text(printed.line.substr(0, shown_bytes)) + "'";
-  const auto [kind, held_counts] = said_again_.judge(printed.log, closing, values);
+  using Kind = SaidAgain::Kind;
+  const auto [kind, held] = said_again_.judge(printed.log, printed.line, closing_of(printed.line),
+                                              closing_values(printed.metrics));
+  if (!held.empty()) release(held);
   switch (kind) {
-    case SaidAgain::Kind::held:
-      held_ = std::move(printed);
+    case Kind::held:
+      held_.push_back(std::move(printed));
       return;
-    case SaidAgain::Kind::echo:
+    case Kind::echo:
       remarked_.push_back({launch_, LaunchAdvisory::What::echo,
                            "says each result on standard output and on standard error, such as " +
-                               shown + ": it counts once"});
+                               shown(printed.line) + ": it counts once"});
       return;
-    case SaidAgain::Kind::summary:
+    case Kind::summary:
       remarked_.push_back(
           {launch_, LaunchAdvisory::What::summary,
-           "sums up with " + shown +
+           "sums up with " + shown(printed.line) +
                ", which begins otherwise than its results, or stands below a title, and counts as "
                "none; if it is one, say how results are read: \"metrics\" (docs/plain.md)"});
       return;
-    case SaidAgain::Kind::result:
-    case SaidAgain::Kind::other_phase:
-      break;
-  }
-  release(held_counts);
-  if (kind == SaidAgain::Kind::result) {
-    if (closing) remark_kinds(closing->beginning, printed.line);
-    keep(std::move(printed));
-  } else {
-    remark_phase(printed.line);
+    case Kind::other_kind:
+      remark_other(printed.line);
+      return;
+    case Kind::result:
+      remark_kinds(printed.line);
+      keep(std::move(printed));
+      return;
   }
 }
 
-/// It is known whether the line that was held is a result, and so which one was saved behind it.
-void ScriptSession::release(bool held_counts) {
-  if (!held_) return;
-  Printed held = *std::exchange(held_, std::nullopt);
-  if (held_counts) {
-    keep(std::move(held));
-  } else {
-    remark_phase(held.line);
+/// It is known which of the lines that were held are results, and so which one was saved behind
+/// each.
+void ScriptSession::release(const std::vector<bool>& counts) {
+  std::vector<Printed> held = std::exchange(held_, {});
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (counts[i]) {
+      keep(std::move(held[i]));
+    } else {
+      remark_other(held[i].line);
+    }
   }
-  for (Save& save : std::exchange(held_saves_, {})) {
+  release_saves({});
+}
+
+/// No line will tell more.
+void ScriptSession::release_all() {
+  release(std::vector<bool>(held_.size(), true));
+  for (Save& save : held_saves_) save.open_results = 0;
+  release_saves({});
+}
+
+/// Gives on the first saves that wait for nothing more. `ended`: a log whose last line has ended.
+void ScriptSession::release_saves(std::optional<std::size_t> ended) {
+  for (Save& save : held_saves_) {
+    if (ended) save.open_results &= ~(1U << *ended);
+  }
+  if (!held_.empty()) return;
+  const auto waits = [](const Save& save) { return save.open_results != 0; };
+  const auto end = std::find_if(held_saves_.begin(), held_saves_.end(), waits);
+  std::vector<Save> due(std::make_move_iterator(held_saves_.begin()), std::make_move_iterator(end));
+  held_saves_.erase(held_saves_.begin(), end);
+  for (Save& save : due) {
     saves_.save(std::move(save.checkpoint), save.on_signal, save.read_until_s);
   }
 }
 
-void ScriptSession::remark_phase(std::string_view line) {
-  remarked_.push_back({launch_, LaunchAdvisory::What::other_phase,
-                       std::string("prints '") + named_ + "' of several phases: its lines of " +
-                           to_string(habits_.counted) +
-                           " are the results, and those of other phases, such as '" +
-                           clean_text(line.substr(0, shown_bytes)) +
-                           "', count as none; if these are meant, say how results are read: "
-                           "\"metrics\" (docs/plain.md)"});
+/// A bit for each log that ends with a line that has no end yet, and may be a result.
+std::uint32_t ScriptSession::open_results() const {
+  std::uint32_t open = 0;
+  for (std::size_t log = 0; log < logs_.size(); ++log) {
+    if (reader_.may_close(logs_[log].lines.open_line())) open |= 1U << log;
+  }
+  return open;
 }
 
-void ScriptSession::remark_kinds(std::string_view beginning, std::string_view line) {
-  const auto other = kinds_.take(beginning, line);
+void ScriptSession::remark_other(std::string_view line) {
+  const Phase counted = habits_.counted.value_or(Phase::unnamed);
+  const std::string those =
+      counted == Phase::unnamed
+          ? "its lines that name no phase are the results"
+          : std::string("its lines of ") + to_string(counted) + " are the results";
+  remarked_.push_back({launch_, LaunchAdvisory::What::other_phase,
+                       "prints '" + named_ + "' in lines of several kinds: " + those +
+                           ", and others, such as " + shown(line) +
+                           ", count as none; if these are meant, name the metric with the word "
+                           "before it, or say how results are read: \"metrics\" (docs/plain.md)"});
+}
+
+void ScriptSession::remark_kinds(std::string_view line) {
+  const auto other = said_again_.kinds().take_other();
   if (!other) return;
   remarked_.push_back(
       {launch_, LaunchAdvisory::What::several_kinds,
-       std::string("prints '") + named_ + "' in lines of several kinds, such as '" +
-           clean_text(std::string_view(*other).substr(0, shown_bytes)) + "' and '" +
-           clean_text(line.substr(0, shown_bytes)) +
-           "': each is a result, so the curve mixes them; if that is not meant, name the metric as "
+       "prints '" + named_ + "' in lines of several kinds, such as " + shown(*other) + " and " +
+           shown(line) +
+           ": each is a result, so the curve mixes them; if that is not meant, name the metric as "
            "one kind has it, with the word before it, or say how results are read: \"metrics\" "
            "(docs/plain.md)"});
 }
@@ -358,12 +430,9 @@ void ScriptSession::say_odd_count(double iteration) {
 void ScriptSession::find(SavedFiles checkpoint, bool on_signal) {
   read();  // what was printed before it
   constexpr std::size_t most_held = 16;
-  if (held_saves_.size() == most_held) release(true);
-  if (held_) {
-    held_saves_.push_back({std::move(checkpoint), on_signal, read_until_s_});
-  } else {
-    saves_.save(std::move(checkpoint), on_signal, read_until_s_);
-  }
+  if (held_saves_.size() == most_held) release_all();
+  held_saves_.push_back({std::move(checkpoint), on_signal, read_until_s_, open_results()});
+  release_saves({});
 }
 
 void ScriptSession::say_checkpoints(std::vector<Wakeup>& wakeups) {
@@ -473,7 +542,7 @@ void ScriptSession::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   const bool is_early_now = is_early && !std::exchange(was_early_, is_early);
   if (!is_due && !is_unread_now && !is_early_now) return;
   if (is_due) ++remarks_;
-  if (saves_.has_printed() || held_ || status_ || saves_.is_leaving()) return;
+  if (saves_.has_printed() || !held_.empty() || status_ || saves_.is_leaving()) return;
   if (!has_printed_ && age_s >= silent_s) {
     wakeups.emplace_back(
         LaunchAdvisory{launch_, LaunchAdvisory::What::silent,

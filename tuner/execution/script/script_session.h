@@ -15,7 +15,6 @@
 #include "tuner/execution/script/checkpoint_watch.h"
 #include "tuner/execution/script/launch_logs.h"
 #include "tuner/process/process.h"
-#include "tuner/script/line_kinds.h"
 #include "tuner/script/line_splitter.h"
 #include "tuner/script/metric_reader.h"
 #include "tuner/script/own_count.h"
@@ -29,7 +28,7 @@ struct PlainHabits {
   SaveOrder order;
   bool trains_first = false;  ///< restored, it prints no result before it has trained
   OwnCount count = {};
-  Phase counted = Phase::unknown;  ///< whose lines are its results, where it prints them of several
+  std::optional<Phase> counted = {};  ///< see LineKinds
 };
 
 class ScriptSession {
@@ -82,7 +81,9 @@ class ScriptSession {
     std::filesystem::path path;
     std::uint64_t at = 0;  ///< see LaunchLogs
     LineSplitter lines;
+    std::uint64_t text_end = 0;  ///< place behind its last byte that ends no line
   };
+  void learn(std::size_t log);
   bool read(std::size_t log);
   void note_cut(Log& log, bool is_read_again);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
@@ -100,9 +101,14 @@ class ScriptSession {
   void finish_results();
   void weigh(Printed printed);
   void keep(Printed printed);
-  void release(bool held_counts);
-  void remark_phase(std::string_view line);
-  void remark_kinds(std::string_view beginning, std::string_view line);
+  void release(const std::vector<bool>& counts);
+  void release_all();
+  void release_saves(std::optional<std::size_t> ended);
+  std::uint32_t open_results() const;
+  void remark_other(std::string_view line);
+  void remark_kinds(std::string_view line);
+  std::optional<ClosingLine> closing_of(std::string_view line) const;
+  std::vector<double> closing_values(const Metrics& metrics) const;
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_unknown_order(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
@@ -115,15 +121,16 @@ class ScriptSession {
   std::vector<std::string> closing_;
   std::string named_;  ///< the metric that closes results and is read by its name; empty: none
   MetricReader reader_;
-  LineKinds kinds_;
   SaidAgain said_again_;
-  std::optional<Printed> held_;  ///< see SaidAgain
+  std::vector<Printed> held_;  ///< see SaidAgain
   struct Save {
     SavedFiles checkpoint;
     bool on_signal = false;
     double read_until_s = 0;
+    /// A bit for each log whose last line has no end yet, and may be a result that came before.
+    std::uint32_t open_results = 0;
   };
-  std::vector<Save> held_saves_;  ///< behind that
+  std::vector<Save> held_saves_;  ///< behind those, or behind a line that has not ended
   std::vector<Log> logs_;
   std::shared_ptr<LaunchLogs> files_ = std::make_shared<LaunchLogs>();
   std::string block_;
