@@ -140,64 +140,6 @@ TEST_CASE("What is renamed to its name is whole at once, and of the results befo
   session.wait_for<Exited>(launched);
 }
 
-TEST_CASE("A result that is printed while it saves does not count", "[unit][plain]") {
-  Saving session;
-  const auto launched = session.run(
-      "sleep 0.3; echo loss: 1; sleep 0.3; echo x > saved/t; sleep 0.3; echo loss: 2; "
-      "mv saved/t saved/last; echo loss: 3; sleep 60",
-      "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
-  for (int i = 0; i < 3; ++i) session.step(launched);
-  session.wait_for<CheckpointFound>(launched);
-  CHECK(session.found(launched).front().second <= 1);
-  session.executor.signal(launched, SIGKILL);
-  session.wait_for<Exited>(launched);
-}
-
-TEST_CASE("What an interrupted save has left behind is written anew by the next one",
-          "[unit][plain]") {
-  Saving session;
-  session.leave_behind("t");
-  const auto launched = session.run("sleep 0.3; echo loss: 1; echo loss: 2; sleep 0.1; " +
-                                        std::string("i=2; ") + save_by_rename + "sleep 60",
-                                    "last");
-  for (int i = 0; i < 2; ++i) session.step(launched);
-  session.wait_for<CheckpointFound>(launched);
-  CHECK(session.found(launched) == Found{{"last", 2}});
-  session.executor.signal(launched, SIGKILL);
-  session.wait_for<Exited>(launched);
-}
-
-TEST_CASE("So is a directory that an interrupted save has left behind", "[unit][plain]") {
-  Saving session;
-  session.leave_behind("new/sub/weights");
-  session.leave_behind("new/DONE");
-  const auto launched = session.run(
-      "sleep 0.3; echo loss: 1; echo loss: 2; sleep 0.1; cd saved; echo x > new/sub/weights; "
-      "touch new/DONE; mv new c-2; sleep 60",
-      "c-*", [](PlainWatch& watch) { watch.complete = "DONE"; });
-  for (int i = 0; i < 2; ++i) session.step(launched);
-  session.wait_for<CheckpointFound>(launched);
-  CHECK(session.found(launched) == Found{{"c-2", 2}});
-  session.executor.signal(launched, SIGKILL);
-  session.wait_for<Exited>(launched);
-}
-
-TEST_CASE("A directory is whole once nothing has changed for a second, and not before",
-          "[unit][plain]") {
-  Saving session;
-  const auto launched = session.run(
-      "sleep 0.2; echo loss: 1; mkdir saved/c-1; for i in 1 2 3 4; do echo $i > saved/c-1/$i; "
-      "sleep 0.3; done; "
-      "sleep 60",
-      "c-*");
-  session.step(launched);
-  const CheckpointFound found = session.wait_for<CheckpointFound>(launched);
-  CHECK(found.files.files.size() == 4);
-  CHECK(found.iteration == 1);
-  session.executor.signal(launched, SIGKILL);
-  session.wait_for<Exited>(launched);
-}
-
 TEST_CASE("What a process of the program has open for writing is not whole", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
@@ -208,59 +150,6 @@ TEST_CASE("What a process of the program has open for writing is not whole", "[u
   session.step(launched);
   const CheckpointFound found = session.wait_for<CheckpointFound>(launched);
   CHECK(found.files.files.front().bytes == 11);
-  session.executor.signal(launched, SIGKILL);
-  session.wait_for<Exited>(launched);
-}
-
-TEST_CASE("A log that is open all the time does not hide saves, and makes none", "[unit][plain]") {
-  Saving session;
-  const auto launched = session.run(
-      "sleep 0.3; exec 3> saved/log; for i in 1 2 3; do echo $i >&3; echo loss: $i; "
-      "if [ $i -lt 3 ]; then echo $i > saved/model; fi; sleep 1.3; done; touch done; sleep 60",
-      "", saves_after_result);
-  for (int i = 0; i < 3; ++i) session.step(launched);
-  session.wait_for<CheckpointFound>(launched);
-  while (!std::filesystem::exists(session.dir.path() / "done")) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  session.executor.send(launched, protocol::Stop{});
-  session.wait_for<Exited>(launched);
-  CHECK(session.found(launched) == Found{{"", 2}});
-}
-
-TEST_CASE("What is open for writing under another name is not whole either", "[unit][plain]") {
-  Saving session;
-  const auto launched = session.run(
-      "sleep 0.2; echo loss: 1; (exec 5> saved/t; echo half >&5; ln saved/t saved/last; sleep 2.5; "
-      "echo whole >&5; exec 5>&-; sleep 60) & wait",
-      "last");
-  session.step(launched);
-  CHECK(session.wait_for<CheckpointFound>(launched).files.files.front().bytes == 11);
-  session.executor.signal(launched, SIGKILL);
-  session.wait_for<Exited>(launched);
-}
-
-TEST_CASE("What is renamed while it is open for writing is whole once it is closed",
-          "[unit][plain]") {
-  Saving session;
-  const auto launched = session.run(
-      "sleep 0.2; echo loss: 1; (exec 5> saved/t; echo half >&5; mv saved/t saved/last; sleep 2.5; "
-      "echo whole >&5; exec 5>&-; sleep 60) & wait",
-      "last");
-  session.step(launched);
-  CHECK(session.wait_for<CheckpointFound>(launched).files.files.front().bytes == 11);
-  session.executor.signal(launched, SIGKILL);
-  session.wait_for<Exited>(launched);
-}
-
-TEST_CASE("What was written elsewhere claims no iteration", "[unit][plain]") {
-  Saving session;
-  const auto launched =
-      session.run("sleep 0.2; echo x > t; echo loss: 1; sleep 0.2; mv t saved/last; sleep 60",
-                  "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
-  session.step(launched);
-  session.wait_for<CheckpointFound>(launched);
-  CHECK(session.found(launched) == Found{{"last", 0}});
   session.executor.signal(launched, SIGKILL);
   session.wait_for<Exited>(launched);
 }
@@ -483,29 +372,6 @@ TEST_CASE("Who overwrites what it saves all the time is not waited for without a
   session.step(launched);
   session.executor.send(launched, protocol::Stop{});
   CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
-}
-
-TEST_CASE("Who changes what it saves all the time is restless, and whoever rests is not",
-          "[unit][plain]") {
-  using News = CheckpointWatch::News;
-  std::mutex mutex;
-  std::vector<News> heard;
-  CheckpointWatch watch(
-      [&](LaunchId, const std::vector<SavedFiles>&, News news) {
-        const std::lock_guard lock(mutex);
-        heard.push_back(news);
-      },
-      1.5);
-  const bool rests = GENERATE(false, true);
-  const TempDir dir;
-  watch.begin(LaunchId(1), watched(dir, ::getpid()));
-  for (int i = 0; i < 25; ++i) {
-    if (i == 0 || !rests) std::ofstream(dir.path() / "last") << i;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-  const std::lock_guard lock(mutex);
-  CHECK(std::count(heard.begin(), heard.end(), News::restless) == (rests ? 0 : 1));
-  CHECK(std::count(heard.begin(), heard.end(), News::found) == (rests ? 1 : 0));
 }
 
 TEST_CASE("What is written in its place, without a rename, is waited for, too", "[unit][plain]") {
@@ -741,60 +607,6 @@ TEST_CASE("A line that is printed right behind a save does not take its result a
         Found{{"last", 1}, {"last", 2}, {"last", 3}, {"last", 4}, {"last", 5}, {"last", 6}});
 }
 
-TEST_CASE("A directory that never rests has its last save, also where a best model is older",
-          "[unit][plain]") {
-  for (const bool was_put_back : {false, true}) {
-    Saving session;
-    if (was_put_back) {
-      for (const char* const name : {"model", "best", "config"}) session.leave_behind(name);
-    }
-    const auto launched = session.run(
-        "echo {} > saved/config; for i in 1 2 3 4; do echo loss: $i; echo $i > saved/model; "
-        "if [ $i = 1 -o $i = 3 ]; then echo $i > saved/best; fi; sleep 0.4; done",
-        "", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
-    for (int i = 0; i < 4; ++i) session.step(launched);
-    session.wait_for<CheckpointFound>(launched);
-    const Found found = session.found(launched);
-    REQUIRE(found.size() == 1);
-    CAPTURE(was_put_back, found.front().second);
-    CHECK(found == Found{{"", 4}});
-  }
-}
-
-TEST_CASE("What a program was writing when it was killed is not whole, however late that is known",
-          "[unit][plain]") {
-  using News = CheckpointWatch::News;
-  std::mutex mutex;
-  std::vector<News> heard;
-  CheckpointWatch watch([&](LaunchId, const std::vector<SavedFiles>& found, News news) {
-    const std::lock_guard lock(mutex);
-    if (!found.empty()) heard.push_back(news);
-  });
-  const bool is_killed = GENERATE(false, true);
-  const TempDir dir;
-  const std::string place = (dir.path() / "last").string();
-  const pid_t program = ::fork();
-  if (program == 0) {
-    ::setpgid(0, 0);
-    ::poll(nullptr, 0, 300);
-    const int file = ::open(place.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    (void)!::write(file, "half", 4);
-    if (is_killed) ::raise(SIGKILL);
-    ::close(file);
-    ::poll(nullptr, 0, 60'000);
-    ::_exit(0);
-  }
-  watch.begin(LaunchId(1), watched(dir, program));
-  // Nobody reaps it meanwhile.
-  std::this_thread::sleep_for(std::chrono::milliseconds(2000));
-  watch.end(LaunchId(1), false);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  ::kill(program, SIGKILL);
-  ::waitpid(program, nullptr, 0);
-  const std::lock_guard lock(mutex);
-  CHECK(heard.size() == (is_killed ? 0 : 1));
-}
-
 namespace {
 
 /// A watch whose thread stands still while it says that `c-0` was found, until it is let go.
@@ -893,16 +705,4 @@ TEST_CASE("Of what a program saved and printed before it was watched no order is
   CHECK(found.printed_at_most.stdout_bytes == std::filesystem::file_size(dir.path() / "log"));
   CHECK(found.bursts > 0);
   CHECK(found.is_late);
-}
-
-TEST_CASE("Checkpoints that are whole at the same time are found in the order of their saves",
-          "[unit][plain]") {
-  Saving session;
-  const auto launched = session.run(
-      "sleep 0.2; for i in 9 10; do echo loss: $i; mkdir saved/step-$i; echo $i > "
-      "saved/step-$i/model; sleep 0.6; done",
-      "step-*", saves_after_result);
-  for (int i = 0; i < 3; ++i) session.step(launched);
-  session.wait_for<Exited>(launched);
-  CHECK(session.found(launched) == Found{{"step-9", 1}, {"step-10", 2}});
 }

@@ -14,13 +14,9 @@
 #include "tuner/base/clock.h"
 #include "tuner/disk/file_descriptor.h"
 #include "tuner/execution/script/log_times.h"
-#include "tuner/script/save_fold.h"
+#include "tuner/script/save_tracker.h"
 
 namespace tune {
-
-/// Who looks less often than that stands still, or waits for a disk or a processor: the order of
-/// what has happened since is not known from when it was seen.
-inline constexpr Seconds late_s = 0.15;
 
 class LaunchLogs {
  public:
