@@ -1,9 +1,7 @@
-// The session of one launch: reads its logs, turns lines into results and saves into checkpoints,
-// and words what to tell the user when a metric never comes.
+// The session of one launch: reads its logs, and turns lines into results and saves into checkpoints.
 #include "tuner/execution/script/script_session.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -13,8 +11,6 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/decimal.h"
 #include "tuner/process/system_clock.h"
-#include "tuner/script/name_meant.h"
-#include "tuner/script/seen_names.h"
 
 namespace tune {
 
@@ -22,66 +18,16 @@ namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr int blocks_at_once = 4;
-constexpr std::size_t learnt_bytes = 64 * 1024;  ///< of each log
+constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
 
-// Of what is said where a metric never came.
-constexpr std::size_t looked_at_bytes = 64 * 1024;
-constexpr std::size_t most_named = 20;
-constexpr std::size_t shown_lines = 3;
 constexpr std::size_t shown_bytes = 200;
-
-/// When it is looked whether a program that has no result yet ever will.
-constexpr std::array<Seconds, 3> remark_ages_s = {10, 60, 600};
-constexpr Seconds silent_s = 60;
-constexpr Seconds unread_s = 60;
-constexpr std::size_t most_unread_lines = 200;  ///< with numbers, before the first result
-
-/// A name that may be meant is said early, before a search has cost anything: after so many lines
-/// with numbers, and so long after the start, as the metric may come behind them.
-constexpr std::size_t few_unread_lines = 3;
-constexpr Seconds early_s = 3;
 
 constexpr double s_per_ns = 1e-9;
 
 double unix_s() { return static_cast<double>(unix_ns()) * s_per_ns; }
 
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
 std::string shown(std::string_view line) {
   return "'" + clean_text(line.substr(0, shown_bytes)) + "'";
-}
-
-/// The last lines of `text` that say anything, in their order.
-std::vector<std::string> last_lines(std::string_view text) {
-  std::vector<std::string> lines;
-  LineSplitter splitter;
-  const auto take = [&lines](std::string_view line, bool) {
-    if (line.find_first_not_of(" \t") == line.npos) return;
-    lines.push_back(clean_text(line.substr(0, shown_bytes)));
-    if (lines.size() > shown_lines) lines.erase(lines.begin());
-  };
-  splitter.add(text, take);
-  splitter.finish(take);
-  return lines;
-}
-
-/// The last line in which `metric` may have a number, the last with any number if it is empty.
-std::string last_line_with_number(std::string_view text, std::string_view metric) {
-  std::string last;
-  LineSplitter splitter;
-  const auto take = [&](std::string_view line, bool) {
-    line = line.substr(0, shown_bytes);
-    const bool has_number = metric.empty() ? line.find_first_of("0123456789") != line.npos
-                                           : !expression_for(line, metric).text.empty();
-    if (has_number) last = line;
-  };
-  splitter.add(text, take);
-  splitter.finish(take);
-  return clean_text(last);
 }
 
 LaunchAdvisory::What what_of(ReadingRemark::What what) {
@@ -98,6 +44,18 @@ LaunchAdvisory::What what_of(ReadingRemark::What what) {
   return LaunchAdvisory::What::two_numbers;
 }
 
+LaunchAdvisory::What what_of(UnreadMetric::Remark::What what) {
+  switch (what) {
+    case UnreadMetric::Remark::What::silent:
+      return LaunchAdvisory::What::silent;
+    case UnreadMetric::Remark::What::other_name:
+      return LaunchAdvisory::What::other_name;
+    case UnreadMetric::Remark::What::unread:
+      break;
+  }
+  return LaunchAdvisory::What::unread;
+}
+
 }  // namespace
 
 ScriptSession::ScriptSession(LaunchId launch, PlainReading reading, PlainHabits& habits,
@@ -106,6 +64,7 @@ ScriptSession::ScriptSession(LaunchId launch, PlainReading reading, PlainHabits&
       habits_(habits),
       closing_(reading.closing),
       reader_(reading),
+      unread_(closing_),
       said_again_(habits.counted),
       saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
       ahead_(std::move(reading.ahead)),
@@ -141,7 +100,7 @@ void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin
 /// would have its "Best loss: 0.5" counted as a result.
 void ScriptSession::learn(std::size_t log) {
   const std::uint64_t begin = logs_[log].at;
-  const std::string earlier = files_->before(log, begin, learnt_bytes);
+  const std::string earlier = files_->before(log, begin, tail_bytes);
   std::string_view whole = earlier;
   if (whole.size() < begin) whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
   LineSplitter lines;
@@ -204,7 +163,7 @@ bool ScriptSession::read(std::size_t index) {
   const LaunchLogs::Read block = files_->read(index, log.at, block_);
   if (block.is_behind_cut) note_cut(log, block.is_read_again);
   if (block.bytes == 0) return false;
-  has_printed_ = true;
+  unread_.note_output();
   // Line by line, as it counts where each of them ends.
   std::string_view rest(block_.data(), block.bytes);
   while (!rest.empty()) {
@@ -247,7 +206,7 @@ void ScriptSession::take(std::string_view line, bool overwritten, std::size_t lo
   for (const ReadingRemark& remark : reader_.take_remarks()) {
     remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
   }
-  if (!metrics && line.find_first_of("0123456789") != line.npos) ++unread_lines_;
+  if (!metrics && line.find_first_of("0123456789") != line.npos) unread_.note_line();
   said_again_.see(log, line);
   if (metrics) weigh({std::string(line), std::move(*metrics), log, end, time_of(log, end)});
   if (!held_saves_.empty()) release_saves(log);
@@ -530,89 +489,26 @@ void ScriptSession::say_end(std::vector<Wakeup>& wakeups) {
   if (has_result_ || saves_.began_at() > 0) {
     wakeups.emplace_back(Reported{.launch = launch_, .metrics = {}, .done = true});
   } else {
-    wakeups.emplace_back(Faulted{launch_, what_is_missing()});
+    wakeups.emplace_back(Faulted{launch_, unread_.sentence_at_end(tail(), left_running_)});
   }
 }
 
 void ScriptSession::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
-  const bool is_due = remarks_ < remark_ages_s.size() && age_s >= remark_ages_s.at(remarks_);
-  const bool is_unread = unread_lines_ >= most_unread_lines;
-  const bool is_unread_now = is_unread && !std::exchange(was_unread_, is_unread);
-  const bool is_early = unread_lines_ >= few_unread_lines && age_s >= early_s;
-  const bool is_early_now = is_early && !std::exchange(was_early_, is_early);
-  if (!is_due && !is_unread_now && !is_early_now) return;
-  if (is_due) ++remarks_;
+  if (!unread_.is_due(age_s)) return;
   if (saves_.has_printed() || !held_.empty() || status_ || saves_.is_leaving()) return;
-  if (!has_printed_ && age_s >= silent_s) {
+  if (auto remark = unread_.remark(age_s, [this] { return tail(); })) {
     wakeups.emplace_back(
-        LaunchAdvisory{launch_, LaunchAdvisory::What::silent,
-                       "has printed nothing so far: perhaps it holds its output back; "
-                       "of a program in C, `stdbuf -oL PROGRAM` changes that"});
-    return;
+        LaunchAdvisory{launch_, what_of(remark->what), std::move(remark->sentence)});
   }
-  const std::vector<std::string> names = names_in(tail(), most_named, closing_);
-  for (const std::string& metric : closing_) {
-    const auto meant = names_meant(metric, names);
-    if (meant.empty()) continue;
-    const std::string question = meant.size() == 1 ? "is that what is meant?" : "is one meant?";
-    wakeups.emplace_back(LaunchAdvisory{launch_, LaunchAdvisory::What::other_name,
-                                        "has printed '" + joined(meant, "' and '") +
-                                            "', and no number for the metric '" + metric +
-                                            "' so far: " + question});
-    return;
-  }
-  if (age_s < unread_s && !is_unread_now) return;
-  const std::string seen_last = tail();
-  const std::string line = last_line_with_number(seen_last, "");
-  if (line.empty()) return;
-  const std::string seen = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
-  wakeups.emplace_back(LaunchAdvisory{
-      launch_, LaunchAdvisory::What::unread,
-      "has printed no number for the metric '" + joined(closing_, "' and '") + "' so far" + seen +
-          "; it printed last: '" + line + "'" + way_to_read(seen_last, line)});
 }
 
 /// What the logs have last.
 std::string ScriptSession::tail() const {
   std::string seen;
   for (std::size_t log = 0; log < logs_.size(); ++log) {
-    seen += files_->before(log, logs_[log].at, looked_at_bytes) + "\n";
+    seen += files_->before(log, logs_[log].at, tail_bytes) + "\n";
   }
   return seen;
-}
-
-/// How a number is read that has no colon or another name, to be pasted. Which one it is only its
-/// words tell: by its place, any number would be taken for the metric. `shown`: a line that stands
-/// before it.
-std::string ScriptSession::way_to_read(const std::string& seen, const std::string& shown) const {
-  if (closing_.empty()) return "";
-  const std::string& metric = closing_.front();
-  const auto option = [&metric](const std::string& expression) {
-    return "--set 'trainable/plain/metrics=" + Json{{metric, expression}}.dump() + "'";
-  };
-  const std::string line = last_line_with_number(seen, metric);
-  if (line.empty()) {
-    return ". What is called otherwise is read by the words before it: " +
-           option("WORDS ([-+0-9.e]+)");
-  }
-  const ProposedExpression proposed = expression_for(line, metric);
-  return ". If " + (line == shown ? "that line" : "'" + line + "'") + " has it, as " +
-         proposed.number + ": " + option(proposed.text);
-}
-
-std::string ScriptSession::what_is_missing() const {
-  const std::string seen = tail();
-  const std::vector<std::string> names = names_in(seen, most_named, closing_);
-  std::string sentence = "it ended, and its output never had a number for the metric '" +
-                         joined(closing_, "' and '") + "'";
-  if (!left_running_.empty()) return sentence + "; it " + left_running_;
-  const std::string meant = closing_.empty() ? "" : did_you_mean(closing_.front(), names);
-  if (!meant.empty()) sentence += ", " + meant;
-  sentence += names.empty() ? "; no name was seen with a number behind it"
-                            : "; names that were seen: " + joined(names, ", ");
-  const std::vector<std::string> lines = last_lines(seen);
-  if (!lines.empty()) sentence += "; it printed last: " + joined(lines, " | ");
-  return meant.empty() ? sentence + way_to_read(seen) : sentence;
 }
 
 }  // namespace tune

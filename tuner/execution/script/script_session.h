@@ -20,6 +20,7 @@
 #include "tuner/script/own_count.h"
 #include "tuner/script/said_again.h"
 #include "tuner/script/save_fold.h"
+#include "tuner/script/unread_metric.h"
 
 namespace tune {
 
@@ -113,14 +114,13 @@ class ScriptSession {
   void say_unknown_order(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
   std::string tail() const;
-  std::string what_is_missing() const;
-  std::string way_to_read(const std::string& seen, const std::string& shown = "") const;
 
   LaunchId launch_;
   PlainHabits& habits_;
   std::vector<std::string> closing_;
   std::string named_;  ///< the metric that closes results and is read by its name; empty: none
   MetricReader reader_;
+  UnreadMetric unread_;
   SaidAgain said_again_;
   std::vector<Printed> held_;  ///< see SaidAgain
   struct Save {
@@ -155,11 +155,6 @@ class ScriptSession {
   std::optional<int> saved_code_;         ///< it exits with that once it has saved
   std::vector<LaunchAdvisory> remarked_;  ///< and not said
   std::string left_running_;              ///< a sentence without its subject; empty: nothing was
-  bool has_printed_ = false;              ///< anything
-  std::size_t remarks_ = 0;               ///< times at which it was looked at for them
-  std::size_t unread_lines_ = 0;          ///< with numbers, that have closed no result
-  bool was_unread_ = false;               ///< there were too many of them
-  bool was_early_ = false;                ///< there were a few of them
 };
 
 }  // namespace tune
