@@ -171,7 +171,7 @@ void Console::routine_line(const std::string& text) {
 
 void Console::add(const Trial& trial, std::int64_t iteration, double value) {
   if (best_ ? better(objective_->mode, value, best_->value) : std::isfinite(value)) {
-    best_ = BestTrial{to_string(trial.id), trial.tag, iteration, value};
+    best_ = BestTrial{to_string(trial.id), present_tag(trial), iteration, value};
   }
 }
 
@@ -339,7 +339,7 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
   for (const TrialId id : best_running(experiment, rows)) {
     const Trial& trial = experiment.trial(id);
     RunningTrial row{to_string(id),
-                     trial.tag,
+                     present_tag(trial),
                      trial.iteration,
                      trial.time_total_s,
                      *trial.gpus,
@@ -484,7 +484,7 @@ void Console::summarise(const Experiment& experiment) {
       const auto* const latest = trial.latest_checkpoint();
       rows.push_back({to_string(trial.id), end_or_state(trial), std::to_string(trial.iteration),
                       format_metric(row->first), latest ? std::to_string(latest->iteration) : "-",
-                      trial.tag});
+                      present_tag(trial)});
     }
     const std::vector<TableColumn> columns = {
         {"trial"}, {"state"}, {"iteration", true}, {"best " + metric, true}, {"checkpoint", true},

@@ -21,7 +21,7 @@ struct Family {
   const Trial& trial(std::uint32_t i) const { return experiment.trial(TrialId{i}); }
   void add(const std::string& x) {
     const TrialId id{static_cast<std::uint32_t>(experiment.trials().size())};
-    then(TrialAdded{id, config(x), "", ""});
+    then(TrialAdded{id, config(x), "x=" + x, ""});
   }
   /// From wherever it is to start.
   void start(std::uint32_t i) {
@@ -56,8 +56,20 @@ struct Family {
   }
   /// With its next result; it has not started as a clone yet.
   void exploit(std::uint32_t i, std::uint32_t donor, const std::string& x) {
-    report(i, {.action = Action::exploit, .exploit = Exploit{TrialId{donor}, config(x), ""}});
+    report(i, {.action = Action::exploit, .exploit = Exploit{TrialId{donor}, config(x), "x=" + x}});
     end(i, Outcome::exploiting);
+  }
+  /// As a snapshot of it is read.
+  Family reloaded() const {
+    Family loaded;
+    loaded.experiment = Experiment();
+    for (const Trial& each : experiment.trials()) {
+      std::string line;
+      experiment.append_trial(line, each.id);
+      loaded.experiment.load_trial(line);
+    }
+    loaded.experiment.load_totals(experiment.save_totals({}));
+    return loaded;
   }
   /// "0:a 0-4, 1:b 4-9"
   std::string schedule(std::uint32_t i) const {
@@ -265,20 +277,35 @@ TEST_CASE("A clone whose donor's checkpoint was damaged has the one before for i
   CHECK(started_clonings(family.experiment).size() == 1);
 }
 
+TEST_CASE("A trial that waits to be a clone has the tag of the config that its results are of",
+          "[ancestry]") {
+  Family family = family_of(2);
+  family.train_and_save(0, 4);
+  family.train(1, 2);
+  family.exploit(1, 0, "B");
+  CHECK(present_tag(family.trial(1)) == "x=b");
+  CHECK(family.trial(1).tag == "x=B");
+  CHECK(present_tag(family.reloaded().trial(1)) == "x=b");
+  SECTION("until it has begun as one") {
+    family.start(1);
+    CHECK(present_tag(family.trial(1)) == "x=B");
+    CHECK(family.trial(1).lineage.back().old_tag.empty());
+  }
+  SECTION("also where it is told to be another one before that") {
+    family.then(TrialExploited{TrialId{1}, {TrialId{0}, config("C"), "x=C"}});
+    CHECK(present_tag(family.trial(1)) == "x=b");
+    family.start(1);
+    CHECK(present_tag(family.trial(1)) == "x=C");
+  }
+}
+
 TEST_CASE("A snapshot keeps all that a schedule is made of", "[ancestry]") {
   Family family = family_of(2);
   family.train_and_save(0, 4);
   family.exploit(1, 0, "B");
   family.start(1);
   family.train_and_save(1, 6);
-  Family loaded;
-  loaded.experiment = Experiment();
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    std::string line;
-    family.experiment.append_trial(line, TrialId{i});
-    loaded.experiment.load_trial(line);
-  }
-  loaded.experiment.load_totals(family.experiment.save_totals({}));
+  const Family loaded = family.reloaded();
   CHECK(loaded.schedule(1) == "0:a 0-4, 1:B 4-6");
   CHECK(loaded.experiment.save() == family.experiment.save());
 }

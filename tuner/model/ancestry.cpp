@@ -47,6 +47,11 @@ std::string config_of(const Experiment& experiment, const Stretch& stretch) {
 
 std::string present_config(const Trial& trial) { return config_in(trial, present_stretch(trial)); }
 
+const std::string& present_tag(const Trial& trial) {
+  const std::size_t number = present_stretch(trial).number;
+  return number == trial.lineage.size() ? trial.tag : *trial.lineage[number].old_tag;
+}
+
 std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretch) {
   const Cloning* const beginning = beginning_of(experiment, stretch);
   return beginning == nullptr ? 0 : beginning->donor_iteration;

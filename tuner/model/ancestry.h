@@ -29,6 +29,8 @@ std::string config_of(const Experiment& experiment, const Stretch& stretch);
 /// this one. `Trial::config` is the clone's config already before the cloning starts, which it
 /// never does if the trial ends first.
 std::string present_config(const Trial& trial);
+/// The tag of `present_config`; empty also where an older snapshot does not have it.
+const std::string& present_tag(const Trial& trial);
 
 /// The iteration after which the stretch began: 0, or that of the checkpoint it went on from.
 std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretch);

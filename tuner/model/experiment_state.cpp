@@ -95,6 +95,7 @@ void put_item(std::string& out, const Cloning& cloning) {
   append_member_if(out, "attempt", cloning.attempt);
   append_member_if(out, "checkpoint", cloning.checkpoint);
   append_member_if(out, "saves", cloning.saves);
+  append_member_if(out, "old_tag", *cloning.old_tag);
   out += '}';
 }
 
@@ -197,7 +198,8 @@ Cloning parse_cloning(simdjson::dom::element element) {
           static_cast<std::uint64_t>(fields.integer("started", 0)),
           fields.small("attempt", 0),
           fields.small("checkpoint", 0),
-          fields.small("saves", 0)};
+          fields.small("saves", 0),
+          fields.text_if("old_tag")};
 }
 
 std::optional<simdjson::dom::array> list_if(simdjson::dom::object object, const char* name) {

@@ -63,6 +63,7 @@ void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
   InternedJson config(exploit.config);
   shapes_.make_compact(config);
   add_cloning(trial, donor.id, std::move(config), time);
+  trial.lineage.back().old_tag = trial.tag;
   if (!exploit.tag.empty()) trial.tag = exploit.tag;
   if (donor.id == trial.id) return;  // from where it would have gone on anyway
   DonorCheckpoint source{donor.id, 0, trial.attempt};
@@ -108,6 +109,7 @@ bool Experiment::note_start(Trial& trial, TrialId owner, const Checkpoint* check
   cloning.attempt = trial.attempt;
   cloning.checkpoint = index;
   cloning.saves = trial.saves;
+  cloning.old_tag = {};
   return true;
 }
 

@@ -140,6 +140,7 @@ struct Cloning {
   int attempt = 0;            ///< the first one after it
   int checkpoint = 0;         ///< index of the donor's that was restored; 0: none
   int saves = 0;              ///< Trial::saves at the start: later ones are of what it is since
+  BoxedDefault<std::string> old_tag = {};  ///< of `old_config`; kept until it takes effect
 };
 
 /// What a trial starts from after an exploit, until it has saved a checkpoint itself.
@@ -156,7 +157,7 @@ struct Trial {
   /// If that is the scheduler: it lets no trial train longer, so this one has not lost.
   bool at_max = false;
   InternedJson config{"{}"};  ///< JSON text in one line
-  std::string tag;            ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
+  std::string tag;            ///< of the config: the values drawn, short: "lr=0.01,hidden=32"
 
   int attempt = 0;                  ///< number of the current or last launch, from 1
   int failures = 0;                 ///< failed attempts

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tuner/ask_session.h"
+#include "tuner/model/ancestry.h"
 #include "tuner/view/trial_fields.h"
 #include "tuner/view/value_text.h"
 
@@ -60,7 +61,7 @@ Json running_json(const ExperimentView& view, Seconds now) {
                     {"running_s", age_json(attempt.since, now)},
                     {"last_result", time_json(attempt.last_result)},
                     {"last_result_age_s", age_json(attempt.last_result, now)},
-                    {"tag", trial->tag}});
+                    {"tag", present_tag(*trial)}});
   }
   return list;
 }
@@ -82,7 +83,7 @@ std::string running_text(const ExperimentView& view, Seconds now) {
     row = {to_string(trial->id), std::to_string(trial->iteration), age_text(attempt.since, now),
            last == "-" ? last : last + " ago", pid ? std::to_string(*pid) : "-"};
     if (has_gpus) row.push_back(trial->gpus.empty() ? "-" : *trial->gpus);
-    row.push_back(trial->tag);
+    row.push_back(present_tag(*trial));
   }
   std::string text = table_text(columns, rows);
   if (all.size() > most_shown) {

@@ -7,6 +7,7 @@
 #include "tuner/ask_session.h"
 #include "tuner/base/json_limits.h"
 #include "tuner/disk/lines.h"
+#include "tuner/model/ancestry.h"
 #include "tuner/plugins.h"
 #include "tuner/process/system_clock.h"
 #include "tuner/run/commit/make_policies.h"
@@ -76,7 +77,7 @@ Json best_json(const ResultGrid& grid) {
           {"best_iteration", iteration ? Json(*iteration) : Json()},
           {"last", number_json(grid.exact_value(trial, *objective, Scope::last))},
           {"training_iteration", trial.iteration},
-          {"tag", trial.tag}};
+          {"tag", present_tag(trial)}};
 }
 
 std::uint64_t state_bytes(const std::filesystem::path& directory) {

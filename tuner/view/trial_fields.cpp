@@ -121,7 +121,7 @@ constexpr OwnField own_fields[] = {
     {"ended_by", [](const TrialSource&, const Trial& trial) -> Json { return ended_by(trial); }},
     {"why", [](const TrialSource&, const Trial& trial) -> Json { return why_of(trial); }},
     {"paused_by", [](const TrialSource&, const Trial& trial) -> Json { return paused_by(trial); }},
-    {"tag", [](const TrialSource&, const Trial& trial) -> Json { return trial.tag; }},
+    {"tag", [](const TrialSource&, const Trial& trial) -> Json { return present_tag(trial); }},
     {"tags",
      [](const TrialSource& source, const Trial& trial) -> Json {
        return source.notes.tags_json(trial.id);

@@ -6,6 +6,7 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/model/ancestry.h"
 #include "tuner/model/paths.h"
 #include "tuner/model/trial_words.h"
 #include "tuner/view/best.h"
@@ -210,7 +211,7 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
       row.push_back(format_metric(value.value()));
     }
     for (const auto& [text, value] : result.constraints) row.push_back(format_metric(value));
-    row.push_back(trial.tag);
+    row.push_back(present_tag(trial));
     Json& one = list.emplace_back(to_json(grid, trial, result, scope, notes));
     one["values"] = std::move(values);
   }
@@ -267,7 +268,7 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
     };
     rows.push_back({result.trial_id, end_or_state(trial), value(scope),
                     result.best_iteration ? std::to_string(*result.best_iteration) : "-",
-                    value(Scope::last), std::to_string(trial.iteration), trial.tag});
+                    value(Scope::last), std::to_string(trial.iteration), present_tag(trial)});
     if (has_earlier) rows.back().insert(rows.back().end() - 2, std::to_string(last_of(id)));
     list.push_back(to_json(grid, result, objective, scope, notes));
   }
