@@ -29,9 +29,8 @@ struct Member {
   double trained = 0;           ///< time of the result that its score is of
   std::optional<double> score;  ///< nothing: it has had no chance yet
   std::string config;           ///< JSON text
-  /// Of one that is about to start as a clone: what its donor's checkpoint was trained with, which
-  /// is where a copy of it starts, too. Empty otherwise.
-  std::string loaded_config;
+  /// It is about to start as a clone, and so about to give up the model that its score is of.
+  bool becomes_clone = false;
   std::optional<std::uint64_t> place;  ///< in the queue, while it waits
 };
 
@@ -46,6 +45,11 @@ struct LeastTrainedFirst {
     return std::pair(a.trained, a.place) < std::pair(b.trained, b.place);
   }
 };
+
+/// In a state of before, there is the config of what it starts from instead.
+bool was_to_be_clone(const Json& saved) {
+  return saved.is_string() ? !saved.get_ref<const std::string&>().empty() : saved.get<bool>();
+}
 
 class Perturbation : public Explorer {
  public:
@@ -89,7 +93,7 @@ class Population : public Scheduler {
     Member& member = members_.at(trial.id);
     stop_waiting(member);
     member.config = trial.config.text();
-    member.loaded_config.clear();
+    member.becomes_clone = false;
     if (is_complete() || !is_held(member) || behind_ > 0) return;
     // Nobody else is to come (see choose): the population is what there is, and this barrier, which
     // would hold all of them again and again, is open.
@@ -171,7 +175,7 @@ class Population : public Scheduler {
       members.push_back({index_of(id), encode_number(member.perturbed),
                          encode_number(member.trained),
                          member.score ? encode_number(*member.score) : Json(), member.config,
-                         member.place ? Json(*member.place) : Json(), member.loaded_config});
+                         member.place ? Json(*member.place) : Json(), member.becomes_clone});
     });
     Json orders = Json::array();
     orders_.for_each([&](TrialId id, const Exploit& exploit) {
@@ -203,7 +207,7 @@ class Population : public Scheduler {
         member.perturbed = load_number(saved.at(1));
         member.trained = load_number(saved.at(2));
         member.config = saved.at(4).get<std::string>();
-        if (saved.size() > 6) member.loaded_config = saved[6].get<std::string>();
+        if (saved.size() > 6) member.becomes_clone = was_to_be_clone(saved[6]);
         if (!saved.at(3).is_null()) other.set_score(id, member, load_number(saved.at(3)));
         if (!saved.at(5).is_null()) {
           member.place = load_whole<std::uint64_t>(saved.at(5));
@@ -312,22 +316,34 @@ class Population : public Scheduler {
   /// One of the best `size`, changed; the trial counts as what it will be.
   std::optional<Exploit> exploit_best(TrialId id, std::size_t size) {
     if (size == 0) return std::nullopt;
-    const RungEntry& best = scores_.at(random_.below(size));
-    if (std::isnan(best.score) || best.trial == id) return std::nullopt;
-    const Member& donor = members_.at(best.trial);
+    const auto chosen = draw_donor(size);
+    if (!chosen || *chosen == id) return std::nullopt;
+    const Member& donor = members_.at(*chosen);
     Member& clone = members_.at(id);
-    clone.loaded_config = donor.loaded_config.empty() ? donor.config : donor.loaded_config;
-    Json config = explore(best.trial, Json::parse(clone.loaded_config));
+    clone.becomes_clone = true;
+    Json config = explore(*chosen, Json::parse(donor.config));
     std::string tag = options_.space.tag(config);
     clone.config = encode_numbers(std::move(config)).dump();
-    explorer_->on_clone(id, best.trial, clone.config);
+    explorer_->on_clone(id, *chosen, clone.config);
     clone.perturbed = donor.perturbed;
     // Its place among those that wait goes by what it will be, too.
     const bool was_waiting = clone.place.has_value();
     stop_waiting(clone);
     set_trained(clone, donor.trained);
     if (was_waiting) wait(id, clone);
-    return Exploit{best.trial, clone.config, std::move(tag)};
+    return Exploit{*chosen, clone.config, std::move(tag)};
+  }
+
+  /// One of the best `size` that is no clone to be: those have no model of their own to give, and
+  /// two that wait for each other's would never get one.
+  std::optional<TrialId> draw_donor(std::size_t size) {
+    const std::size_t first = random_.below(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      const RungEntry& drawn = scores_.at((first + i) % size);
+      if (std::isnan(drawn.score)) return std::nullopt;
+      if (!std::as_const(members_).find(drawn.trial)->becomes_clone) return drawn.trial;
+    }
+    return std::nullopt;
   }
 
   /// `config` of `donor`, changed; as it is, if nobody can try what comes of it.
