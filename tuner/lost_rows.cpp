@@ -30,10 +30,10 @@ std::vector<std::string> lost_rows(const std::filesystem::path& directory,
       ++others;
       continue;
     }
-    const std::string lacking = last + 1 == iteration ? "iteration " + std::to_string(iteration)
-                                                      : "iterations " + std::to_string(last + 1) +
-                                                            " to " + std::to_string(iteration);
-    sentences.push_back("result.json of " + to_string(trial) + " lacks " + lacking +
+    // Of a clone, some of the iterations between are its donor's.
+    const std::string after = last > 0 ? "after iteration " + std::to_string(last) + " and " : "";
+    sentences.push_back("result.json of " + to_string(trial) + " lacks its rows " + after +
+                        "up to iteration " + std::to_string(iteration) +
                         ", which it had at the last snapshot: somebody has emptied it, cut it down "
                         "or removed it. What the trial has come to is in the record all the same; "
                         "the rows do not come back");

@@ -299,6 +299,41 @@ TEST_CASE("A trial that waits to be a clone has the tag of the config that its r
   }
 }
 
+TEST_CASE("The last row of a clone's own is that of the last result that it has reported itself",
+          "[ancestry]") {
+  Family family = family_of(2);
+  const auto last_own = [&] { return last_own_iteration(family.trial(1)); };
+  family.train_and_save(0, 6);
+  family.train(1, 2);
+  CHECK(last_own() == 2);
+  family.exploit(1, 0, "B");
+  CHECK(last_own() == 3);
+  family.start(1);
+  CHECK(last_own() == 3);  // iteration 6 is the donor's
+  family.train_and_save(1, 9);
+  CHECK(last_own() == 9);
+  SECTION("as a clone of one that has not come so far it has the rows until there") {
+    family.then(CheckpointsDropped{TrialId{0}, {1}});
+    family.then(AttemptEnded{TrialId{0}, 1, Outcome::failed, "", true});
+    family.start(0);
+    family.train_and_save(0, 5);
+    family.exploit(1, 0, "C");
+    family.start(1);
+    CHECK(family.trial(1).iteration == 5);
+    CHECK(last_own() == 3);
+  }
+  SECTION("and so as itself, restored to what it had saved as a clone") {
+    family.train(1, 11);
+    family.end(1, Outcome::interrupted);
+    family.start(1);
+    CHECK(last_own() == 9);
+  }
+  SECTION("but what it began with is not known to be its own") {
+    family.then(TrialAdded{TrialId{2}, config("c"), "", "elsewhere"});
+    CHECK(last_own_iteration(family.trial(2)) == 0);
+  }
+}
+
 TEST_CASE("A snapshot keeps all that a schedule is made of", "[ancestry]") {
   Family family = family_of(2);
   family.train_and_save(0, 4);

@@ -39,9 +39,10 @@ TEST_CASE("What a result.json has lost at its end is said", "[lost rows][unit]")
   const auto sentences =
       lost_rows(dir.path(), {{TrialId{0}, 2}, {TrialId{1}, 5}, {TrialId{2}, 3}, {TrialId{3}, 9}});
   REQUIRE(sentences.size() == 2);
-  CHECK(
-      sentences[0].starts_with("result.json of trial_00001 lacks iterations 1 to 5, which it had"));
-  CHECK(sentences[1].starts_with("result.json of trial_00002 lacks iteration 3, which it had"));
+  CHECK(sentences[0].starts_with(
+      "result.json of trial_00001 lacks its rows up to iteration 5, which it had"));
+  CHECK(sentences[1].starts_with(
+      "result.json of trial_00002 lacks its rows after iteration 2 and up to iteration 3, which"));
 }
 
 TEST_CASE("Of many files that have lost rows a few are named", "[lost rows][unit]") {

@@ -57,6 +57,31 @@ std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretc
   return beginning == nullptr ? 0 : beginning->donor_iteration;
 }
 
+std::int64_t last_own_iteration(const Trial& trial) {
+  struct Reported {
+    std::int64_t after = 0;
+    std::int64_t to = 0;
+  };
+  std::vector<Reported> kept;
+  const auto restore = [&](std::int64_t to) {
+    while (!kept.empty() && kept.back().after >= to) kept.pop_back();
+    if (!kept.empty()) kept.back().to = std::min(kept.back().to, to);
+    return to;
+  };
+  std::int64_t after = 0;
+  bool is_known = trial.start_checkpoint->empty();  // else it began with another one's iteration
+  for (const Cloning& cloning : trial.lineage) {
+    if (cloning.started == 0) continue;
+    if (is_known && cloning.iteration > after) kept.push_back({after, cloning.iteration});
+    after = restore(cloning.donor_iteration);
+    is_known = true;
+  }
+  if (!is_known) after = trial.restored_iteration;
+  trial.iteration > after ? kept.push_back({after, trial.iteration})
+                          : void(restore(trial.iteration));
+  return kept.empty() ? 0 : kept.back().to;
+}
+
 std::int64_t last_iteration(const Experiment& experiment, const Stretch& stretch) {
   const Trial& trial = experiment.trial(stretch.trial);
   for (std::size_t i = stretch.number; i < trial.lineage.size(); ++i) {

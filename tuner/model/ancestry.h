@@ -34,6 +34,10 @@ const std::string& present_tag(const Trial& trial);
 
 /// The iteration after which the stretch began: 0, or that of the checkpoint it went on from.
 std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretch);
+/// The last iteration up to the present one that the trial has reported itself, and not a donor: of
+/// its rows that no restore has taken back, the last. 0: there is none, or that is not known.
+std::int64_t last_own_iteration(const Trial& trial);
+
 /// The last iteration of the stretch so far.
 std::int64_t last_iteration(const Experiment& experiment, const Stretch& stretch);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tuner/base/error.h"
+#include "tuner/model/ancestry.h"
 
 namespace tune {
 
@@ -41,10 +42,8 @@ void Recovery::on_snapshot(const Json& state) {
   ExperimentReader::on_snapshot(state);
   policies_.load(member(state, "policies"));
   for (const Trial& trial : experiment_.trials()) {
-    const bool has_reported_itself =
-        trial.iteration > trial.restored_iteration ||
-        (trial.lineage.empty() && trial.start_checkpoint->empty() && trial.iteration > 0);
-    if (has_reported_itself) written_.emplace(trial.id, trial.iteration);
+    const std::int64_t last = last_own_iteration(trial);
+    if (last > 0) written_.emplace(trial.id, last);
   }
 }
 
@@ -53,8 +52,8 @@ void Recovery::on_event(Event&& event) {
   const auto difference = replay(policies_, experiment_, event);
   const auto id = trial_of(event.body);
   const auto written = id ? written_.find(*id) : written_.end();
-  if (written != written_.end()) {
-    written->second = std::min(written->second, experiment_.trial(*id).iteration);
+  if (written != written_.end() && experiment_.trial(*id).iteration < written->second) {
+    written->second = std::min(written->second, last_own_iteration(experiment_.trial(*id)));
   }
   if (difference && !difference_) difference_ = difference;
 }

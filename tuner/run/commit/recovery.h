@@ -41,8 +41,7 @@ class Recovery final : public ExperimentReader {
   TrialChanges take_changes() { return std::move(changes_); }
 
   /// The iteration up to which a trial's files had all rows when the snapshot came into force, of
-  /// results that were not taken back since. Those of a clone that has reported nothing as such are
-  /// not known.
+  /// results that were not taken back since.
   const std::map<TrialId, std::int64_t>& written() const { return written_; }
 
   /// How the policies first differed from the record; nothing if they never did.
