@@ -101,7 +101,9 @@ class Hyperband : public Scheduler {
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
-    if (lost_.contains(trial.id)) return {Action::stop};
+    if (const auto lost = lost_.find(trial.id); lost != lost_.end()) {
+      return {.action = Action::stop, .why = lost->second};
+    }
     const auto progress = objective_reader_.of(result);
     const auto place = bracket_of_.find(trial.id);
     if (!progress || place == bracket_of_.end()) return {};
@@ -138,7 +140,9 @@ class Hyperband : public Scheduler {
 
   std::optional<Order> order() const override {
     if (to_stop_.empty()) return std::nullopt;
-    return Order{*to_stop_.begin(), std::nullopt, "it was not among the best of its bracket"};
+    const Rationale& why = lost_.at(*to_stop_.begin());
+    return Order{*to_stop_.begin(), std::nullopt,
+                 why.empty() ? "it was not among the best of its bracket" : why.words()};
   }
 
   void on_order(const Trial& trial) override { to_stop_.erase(trial.id); }
@@ -188,7 +192,9 @@ class Hyperband : public Scheduler {
           {number, bracket.rung, bracket.added, bracket.is_closed, std::move(members)});
     }
     Json lost = Json::array();
-    for (const TrialId id : lost_) lost.push_back({index_of(id), to_stop_.contains(id)});
+    for (const auto& [id, why] : lost_) {
+      lost.push_back({index_of(id), to_stop_.contains(id), why.text()});
+    }
     Json state = {
         {"newest", newest_}, {"brackets", std::move(brackets)}, {"lost", std::move(lost)}};
     if (!knows_tallies_) return state;
@@ -204,7 +210,7 @@ class Hyperband : public Scheduler {
       for (const Json& saved : state.at("brackets")) other.load_bracket(saved);
       for (const Json& saved : state.at("lost")) {
         const auto id = TrialId(load_whole<std::uint32_t>(saved.at(0)));
-        other.lost_.insert(id);
+        other.lost_[id] = Rationale::recorded(saved.size() > 2 ? saved[2].get<std::string>() : "");
         if (saved.at(1).get<bool>()) other.to_stop_.insert(id);
       }
       other.load_rungs(state);
@@ -324,9 +330,19 @@ class Hyperband : public Scheduler {
       } else {
         bracket.members.erase(id);
         bracket_of_.erase(id);
-        lost_.insert(id);
+        lost_[id] = Rationale()
+                        .add("rung", reached)
+                        .add("score", objective_reader_.value_of(ranking[i].score));
         to_stop_.insert(id);
       }
+    }
+    for (const RungEntry& entry : ranking) {
+      const auto lost = lost_.find(entry.trial);
+      if (lost == lost_.end()) continue;
+      lost->second.add("cutoff", objective_reader_.value_of(halving.cutoff))
+          .add("kept", halving.kept)
+          .add("of", ranking.size())
+          .add("bracket", number);
     }
     tallies_[shape_of(number)][judged_at].went_on += halving.kept;
     cutoffs_[shape_of(number)][judged_at] = halving.cutoff;
@@ -384,7 +400,7 @@ class Hyperband : public Scheduler {
   std::map<std::int64_t, Bracket> brackets_;  ///< by number; only those that are not over
   std::map<TrialId, std::int64_t> bracket_of_;
   std::set<std::pair<std::int64_t, TrialId>> ready_;  ///< paused, and kept in their brackets
-  std::set<TrialId> lost_;                            ///< and have not ended yet
+  std::map<TrialId, Rationale> lost_;                 ///< and have not ended yet
   std::set<TrialId> to_stop_;                         ///< those of them that nobody knows of yet
 };
 

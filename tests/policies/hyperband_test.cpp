@@ -126,6 +126,7 @@ TEST_CASE("hyperband makes do with those that have come when no more will", "[hy
   CHECK(iterations_of(world, 0, 4) == Counts{{1, 3}, {9, 1}});
   CHECK(world.trial(2).iteration == 9);
   CHECK(world.experiment().count(TrialState::terminated) == 4);
+  CHECK(world.trial(0).why == "rung 1, score 1, cutoff 0, kept 1, of 4, bracket 0");
 }
 
 TEST_CASE("hyperband starts no loser of an unfilled bracket while the best one still saves",
