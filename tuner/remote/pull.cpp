@@ -327,6 +327,12 @@ Pulled get_rest(FileSystem& files, RemoteStore& store, UploadMemory& memory,
   const auto own = files.open_directory(directory);
   const Listing all = store.list("", true);
   const auto markers = get_markers(files, store, all, scratch / "markers", pulled.problems);
+  for (const auto& [name, bytes] : all) {
+    if (bytes != 0 || !parse_checkpoint_marker_name(name)) continue;
+    pulled.unmarked.push_back(clean_text(name) +
+                              " is empty: its checkpoint was put up and does not count, since a "
+                              "driver died before it wrote that, or somebody has emptied it");
+  }
   get_small_files(files, store, all, scratch / "files", *own);
   if (!with_content) get_manifests(files, store, markers, scratch / "manifests");
   std::set<std::string> whole;

@@ -21,6 +21,8 @@ struct Pulled {
   bool is_whole = true;     ///< false: of the checkpoints only where they are
   Seconds time = 0;         ///< Unix: when the state was put up, by the clock of whoever did
   std::vector<std::string> problems;  ///< what could not be taken, as sentences
+  /// Of checkpoints that were put up and have an empty marker, as sentences.
+  std::vector<std::string> unmarked;
 };
 
 struct PullOptions {

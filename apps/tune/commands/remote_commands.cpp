@@ -85,6 +85,7 @@ Pulled pull_into(const std::string& remote, const std::filesystem::path& place, 
                                       .on_wait = seldom(),
                                       .stop = &InterruptsNoted::came()});
   for (const auto& problem : pulled.problems) complain(problem);
+  for (const auto& each : pulled.unmarked) complain("notice: " + each);
   return pulled;
 }
 
