@@ -166,6 +166,7 @@ TEST_CASE("A plain program gets its config by words, and what is printed is read
   of.spec.plain = PlainProgram{.metrics = {{"acc", "A (.*)"}}, .directory = "/home/ada"};
   of.spec.objectives = {{"loss", Mode::min}};
   of.spec.stop = {{"acc", 1}, {"speed", 2}, {"training_iteration", 3}};
+  of.spec.constraints = {"ms <= 20", "ms >= loss"};
   LaunchSpec launch = of.launch();
   Trial trial;
   trial.id = TrialId{7};
@@ -181,9 +182,9 @@ TEST_CASE("A plain program gets its config by words, and what is printed is read
   CHECK(variable(launch, protocol::env_trial_id) == "trial_00007");
   CHECK(launch.directory == "/home/ada");
   REQUIRE(launch.plain);
-  CHECK(launch.plain->closing == Names{"loss"});
+  CHECK(launch.plain->closing == Names{"loss", "ms"});
   CHECK(launch.plain->metrics ==
-        std::vector<PlainMetric>{{"acc", "A (.*)"}, {"loss", ""}, {"speed", ""}});
+        std::vector<PlainMetric>{{"acc", "A (.*)"}, {"loss", ""}, {"ms", ""}, {"speed", ""}});
 }
 
 TEST_CASE("A plain program is told where it saves, and what it goes on from", "[launch]") {

@@ -221,6 +221,11 @@ TEST_CASE("What stop rules and the score of checkpoints go by is awaited, what i
                                        {{"type", "trial_plateau"}, {"metric", "p"}}})},
                  {"checkpoint_config", {{"checkpoint_score_attribute", "score"}}}}) ==
         Names{"p", "score", "val/loss"});
+  CHECK(
+      awaited({{"metric", "acc"},
+               {"mode", "max"},
+               {"constraints", {"train_loss <= 1", "val.ms <= 20 * acc", "time_total_s <= 9"}}}) ==
+      Names{"train_loss", "val/ms"});
 }
 
 TEST_CASE("A scheduler that counts in seconds unless it is told otherwise is named",

@@ -478,6 +478,7 @@ std::vector<fs::path> plugins_in(const Json& json, const fs::path& base) {
 }
 
 std::vector<Constraint> constraints_of(const ExperimentSpec& spec) {
+  if (spec.constraints.empty()) return {};
   std::vector<Problem> none;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", none);
   std::vector<Constraint> constraints;

@@ -385,6 +385,9 @@ std::vector<std::string> metrics_awaited(const ExperimentSpec& spec) {
   if (spec.checkpoint_config.checkpoint_score_attribute) {
     names.insert(*spec.checkpoint_config.checkpoint_score_attribute);
   }
+  for (const Constraint& constraint : constraints_of(spec)) {
+    names.insert(constraint.metrics().begin(), constraint.metrics().end());
+  }
   Result filled_in;
   filled_in.timesteps_total = filled_in.episodes_total = 0;
   std::erase_if(names, [&](const std::string& name) {
