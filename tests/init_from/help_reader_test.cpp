@@ -93,6 +93,18 @@ TEST_CASE("A flag has no value, and one with an opposite is known as such", "[pl
   CHECK((absl.has_opposite && absl.takes_value && absl.type == ValueType::boolean));
 }
 
+TEST_CASE("A flag and its opposite that stand in entries of their own are one", "[plain][help]") {
+  const ProgramHelp help = read_help(
+      "usage: train.py [-h] [--amp] [--no-amp] [--no-cuda]\n\noptions:\n"
+      "  -h, --help  show this help message and exit\n"
+      "  --amp       mixed precision\n  --no-amp    full precision\n  --no-cuda   on the CPU\n");
+  REQUIRE(help.options.size() == 2);
+  CHECK(help.options[0].names == std::vector<std::string>{"--amp"});
+  CHECK(help.options[0].has_opposite);
+  CHECK(help.options[1].names == std::vector<std::string>{"--no-cuda"});
+  CHECK_FALSE(help.options[1].has_opposite);
+}
+
 TEST_CASE("Lists in words of their own are told from single values", "[plain][help]") {
   CHECK(option_of(read_recorded("argparse_3_9"), "--hidden-sizes").takes_several);
   CHECK(option_of(read_recorded("click"), "--betas").takes_several);

@@ -407,6 +407,31 @@ void HelpParser::conclude(HelpOption& option) const {
   }
 }
 
+/// A flag and its opposite that are said in entries of their own, "--amp" and "--no-amp", are one.
+void join_opposites(std::vector<HelpOption>& options) {
+  std::set<std::string> opposites;
+  for (const HelpOption& option : options) {
+    for (const std::string& name : option.names) {
+      if (!option.takes_value && name.starts_with("--no-")) opposites.insert(name);
+    }
+  }
+  std::set<std::string> joined;
+  for (HelpOption& option : options) {
+    for (const std::string& name : option.names) {
+      if (option.takes_value || !name.starts_with("--")) continue;
+      const std::string opposite = "--no-" + name.substr(2);
+      if (!opposites.contains(opposite)) continue;
+      option.has_opposite = true;
+      joined.insert(opposite);
+    }
+  }
+  std::erase_if(options, [&](const HelpOption& option) {
+    return !option.has_opposite &&
+           std::any_of(option.names.begin(), option.names.end(),
+                       [&](const std::string& name) { return joined.contains(name); });
+  });
+}
+
 ProgramHelp HelpParser::finish() {
   const Usage usage = read_usage(lower_case(usage_.substr(0, 9)) +
                                  (usage_.size() > 9 ? usage_.substr(9) : std::string()));
@@ -434,6 +459,7 @@ ProgramHelp HelpParser::finish() {
     kept.push_back(std::move(option));
   }
   help_.options = std::move(kept);
+  join_opposites(help_.options);
   const auto has_two_hyphens = [](const HelpOption& option) {
     return name_for_args(option, OptionForm::two_hyphens).has_value();
   };
