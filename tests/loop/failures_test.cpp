@@ -65,7 +65,9 @@ TEST_CASE("The end of a process that nobody asked to leave has an outcome and a 
   CHECK(ending.outcome == Outcome::failed);
   CHECK(ending.reason == "it exited with code 0 before it reported a result");
   ending = ending_of({.how = How::exited}, false, facts);
-  CHECK_THAT(ending.reason, Contains("before it said hello"));
+  CHECK_THAT(ending.reason,
+             Contains("before it said hello: if it only prints its metrics, write ${args} at the "
+                      "end of its command"));
   ending = ending_of({.how = How::lost, .reason = "it does not end"}, true, facts);
   CHECK(ending.outcome == Outcome::failed);
   CHECK(ending.reason == "it does not end");

@@ -67,9 +67,11 @@ Ending ending_of(const WorkerGroup::Gone& gone, bool has_result, FailureFacts& f
   return {Outcome::failed,
           gone.was_told ? gone.who + " exited with code 0 before it reported a result"
                         : gone.who +
-                              " exited with code 0 before it said hello: does it speak the "
-                              "protocol of docs/protocol.md? If not, put \"plain\": {} beside "
-                              "its command (docs/plain.md)"};
+                              " exited with code 0 before it said hello: if it only prints its "
+                              "metrics, write ${args} at the end of its command, as behind '--' "
+                              "in: python3 train.py '${args}', or put \"plain\": {} beside that "
+                              "(docs/plain.md); else it must speak the protocol of "
+                              "docs/protocol.md"};
 }
 
 bool is_ended_from_outside(const WorkerGroup::Gone& gone) {
