@@ -121,6 +121,12 @@ class NoBest(ConstraintsCase):
                       "'sped >= 4'; it has: loss, speed",
                       self.json("ls", "results/spec")[0]["error"])
 
+    def test_of_a_search_that_was_given_up_it_is_said_where_its_failed_trials_are(self):
+        self.spec(num_samples=3, constraints=["sped >= 4"])
+        self.tune("run", "spec.json", "--progress", "none", expect=1)
+        self.assertIn("failed and will be tried again (PENDING)", self.tune("ls", "results/spec", "--state", "ERROR").err)
+        self.assertEqual(self.tune("ls", "results/spec").err, "")
+
     def test_a_metric_that_is_no_number_fulfils_nothing(self):
         self.spec(num_samples=2, metric="speed", mode="max", constraints=["loss <= 1e9"],
                   param_space=dict(SPACE, kind="nan"))

@@ -290,6 +290,17 @@ void print_trials(const ListRequest& request, const std::vector<TrialSource>& so
   if (!all_as_json) tell_earlier(columns, rows);
 }
 
+/// A trial that has failed is not in ERROR where it will be tried again.
+void tell_retried(const ListRequest& request, const std::deque<ExperimentView>& views) {
+  const std::set<TrialState> states = parse_states(request.states);
+  if (!states.contains(TrialState::error) || states.contains(TrialState::pending)) return;
+  for (const ExperimentView& view : views) {
+    const std::string text = failed_text(view.grid);
+    if (why_given_up(view.grid.experiment()).empty() || text.empty()) continue;
+    print_notice(view.grid.directory().string() + ": " + text);
+  }
+}
+
 }  // namespace
 
 int list_command(const ListRequest& request) {
@@ -311,6 +322,7 @@ int list_command(const ListRequest& request) {
     return exit_ok;
   }
   print_trials(request, sources, fields, rows);
+  tell_retried(request, views);
   for (const ExperimentView& view : views) {
     const std::string where = where_running_breaks_off(view);
     if (where.empty()) continue;
