@@ -21,10 +21,16 @@ namespace tune {
 
 namespace {
 
+/// With arguments that it may have.
+std::string example_of(const std::string& domain) {
+  if (domain == "choice" || domain == "grid_search") return domain + ":16,32";
+  if (domain == "lograndint") return domain + ":1,64";
+  return domain + (domain.find("log") != std::string::npos ? ":1e-4,1" : ":0,1");
+}
+
 Error without_arguments(const std::string& domain) {
-  return user_error("-p: the domain " + as_quoted(domain) + " has no arguments: " + domain +
-                    (domain == "choice" || domain == "grid_search" ? ":16,32" : ":0,1") +
-                    "; a text is given as JSON: \"" + domain + "\"");
+  return user_error("-p: the domain " + as_quoted(domain) + " has no arguments: " +
+                    example_of(domain) + "; a text is given as JSON: \"" + domain + "\"");
 }
 
 std::string as_text(const std::string& text) {
@@ -49,10 +55,18 @@ void refuse_list(const std::string& text) {
                    " draws one of the values, grid_search:" + list + " tries each" + as_text(text));
 }
 
+bool is_whole(const std::string& item) {
+  return trimmed(item).empty() || json_or_text(trimmed(item)).is_number_integer();
+}
+
 /// Our name for the domain that others call `kind`: "int:1,8".
-std::optional<std::string> name_here(const std::string& kind) {
+std::optional<std::string> name_here(const std::string& kind, const std::string& arguments) {
+  if (kind == "range") {
+    const auto items = split_at_commas(arguments);
+    return std::all_of(items.begin(), items.end(), is_whole) ? "randint" : "uniform";
+  }
   static constexpr std::pair<std::string_view, const char*> names[] = {
-      {"int", "randint"},        {"integer", "randint"}, {"range", "randint"},
+      {"int", "randint"},        {"integer", "randint"}, {"logrange", "loguniform"},
       {"float", "uniform"},      {"real", "uniform"},    {"double", "uniform"},
       {"categorical", "choice"}, {"values", "choice"},   {"options", "choice"},
       {"list", "choice"},        {"one_of", "choice"},   {"normal", "randn"},
@@ -109,16 +123,20 @@ Json domain_of_option(const std::string& name, const std::string& text, TypedNum
   const std::string kind = text.substr(0, colon);
   const auto& kinds = domain_names();
   if (colon == std::string::npos || std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-    auto near = nearest_name(kind, std::span(kinds));
+    const std::string arguments = colon == std::string::npos ? "" : text.substr(colon + 1);
+    auto near = name_here(kind, arguments);
+    if (!near) near = nearest_name(kind, std::span(kinds));
     // Or its beginning alone.
     constexpr std::size_t least_letters = 3;
     const auto longer = std::find_if(kinds.begin(), kinds.end(),
                                      [&](const auto& each) { return each.starts_with(kind); });
     if (!near && kind.size() >= least_letters && longer != kinds.end()) near = *longer;
-    if (!near) near = name_here(kind);
     if (near && colon != std::string::npos) {
-      throw user_error("-p: unknown domain " + as_quoted(kind) + ", did you mean '" + *near +
-                       "'? A text is given as JSON: \"" + shortened(text) + "\"");
+      throw user_error(
+          "-p: unknown domain " + as_quoted(kind) + ", did you mean '" + *near +
+          "'? It is written " +
+          (arguments.empty() ? example_of(*near) : *near + ":" + shortened(arguments)) +
+          "; a text is given as JSON: \"" + shortened(text) + "\"");
     }
     if (near && *near == kind) throw without_arguments(kind);
     refuse_list(text);

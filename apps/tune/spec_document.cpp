@@ -19,6 +19,7 @@
 #include "tuner/process/program.h"
 #include "tuner/spec/spec_fields.h"
 #include "tuner/spec/typed_numbers.h"
+#include "tuner/view/value_text.h"
 
 namespace tune {
 
@@ -83,6 +84,24 @@ Json command_setting(const std::string& path, Json value, bool is_given) {
   return is_one_word ? words[0] : words;
 }
 
+/// Error (user) for a domain in words, which is for -p: here it would be a text that trials get.
+void refuse_words_of_domain(const std::string& path, const std::string& pointer,
+                            const std::string& text, const Json& value) {
+  constexpr std::string_view space = "/param_space/";
+  const std::size_t colon = text.find(':');
+  const bool is_like_one = value.is_string() && colon != text.npos && text.front() != '"' &&
+                           text.compare(colon, 3, "://") != 0;
+  if (!is_like_one || !pointer.starts_with(space)) return;
+  TypedNumbers ignored;
+  const Json domain = domain_of_option(path, text, ignored);
+  if (domain.is_string()) return;
+  std::string name = pointer.substr(space.size());
+  std::replace(name.begin(), name.end(), '/', '.');
+  throw user_error("--set " + path + ": a domain in words is for -p: -p " +
+                   shell_word(name + "=" + text) + "; here it is JSON: " + domain.dump() +
+                   ", and a text stands in quotes: '\"" + shortened(text) + "\"'");
+}
+
 void set(SpecDocument& document, const std::string& setting, bool has_command,
          std::set<std::string>& paths) {
   const auto [path, text] = split_at_equals("--set", setting, "like searcher/gamma=0.25");
@@ -111,6 +130,7 @@ void set(SpecDocument& document, const std::string& setting, bool has_command,
     value = command_setting(path, std::move(value), has_command);
   }
   if (pointer == "/trainable" && has_command) command_setting(path, {}, true);
+  refuse_words_of_domain(path, pointer, text, value);
   put(document.json, "--set " + path, pointer, std::move(value));
   document.origins.emplace_back(pointer, "--set " + path);
 }

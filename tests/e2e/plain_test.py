@@ -95,6 +95,9 @@ class Plain(Case):
                                 ("optimizer=sgd, adam", "a text is given as JSON: '\"sgd, adam\"'"),
                                 ("x=int:4,8", "-p: unknown domain 'int', did you mean 'randint'?"),
                                 ("x=normal:0,1", "-p: unknown domain 'normal', did you mean 'randn'?"),
+                                ("x=range:", "-p: unknown domain 'range', did you mean 'randint'?"),
+                                ("x=range:0.1,1", "-p: unknown domain 'range', did you mean 'uniform'?"),
+                                ("x=logrange:1e-3,1", "-p: unknown domain 'logrange', did you mean 'loguniform'?"),
                                 ("x=const:4", "-p: a value stands alone, 4, got 'const:4'"),
                                 ("x=categorical:a,b", "-p: unknown domain 'categorical', did you mean 'choice'?"),
                                 ("x=1e-4:0.1", "-p: a range is written uniform:1e-4,0.1, or loguniform"),
@@ -102,6 +105,16 @@ class Plain(Case):
             for command in ("run", "validate", "preview"):
                 done = self.tune(command, "train.py", "--metric", "val_loss", "--mode", "min", "-p", given, expect=2)
                 self.assertIn(sentence, done.err)
+
+    def test_a_domain_in_words_is_no_text_behind_set_either(self):
+        program = ["train.py", "--metric", "val_loss", "--mode", "min", "--set"]
+        for command in ("run", "preview"):
+            done = self.tune(command, *program, "param_space/lr=loguniform:1e-3,1", expect=2)
+            self.assertIn("a domain in words is for -p: -p lr=loguniform:1e-3,1; here it is JSON: "
+                          '{"loguniform":[0.001,1]}', done.err)
+        for text in ('"loguniform:1e-3,1"', "http://a:80", "cuda:0"):
+            seen = self.json("preview", *program, "param_space/x=" + text)["configs"][0]
+            self.assertEqual(seen, {"x": text.strip('"')})
 
     def test_texts_that_look_a_little_like_lists_are_texts(self):
         texts = {"a": '"4,8,16"', "b": "Hello, my world", "c": "localhost:8080", "d": "cuda:0", "e": "a,,b", "f": "x:y"}
@@ -169,7 +182,7 @@ class Plain(Case):
     def test_a_program_without_plain_hears_of_it_where_it_says_no_hello(self):
         done = self.tune("run", "--metric", "val_loss", "--mode", "min", "-p", "x=1", "--name", "exp",
                          "--progress", "none", "--", sys.executable, "train.py", "--lr=1", expect=1)
-        self.assertIn('"plain": {}', done.err)
+        self.assertIn("write ${args} at the end of its command", done.err)
 
     def test_a_script_that_fails_before_it_says_hello_is_told_how_to_be_run_as_it_is(self):
         done = self.tune("run", "--metric", "val_loss", "--mode", "min", "-p", "lr=uniform:0.1,1", "--num-samples", "2",
