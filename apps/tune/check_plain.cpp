@@ -12,9 +12,11 @@
 
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
+#include "tuner/base/quoted.h"
 #include "tuner/model/paths.h"
 #include "tuner/policy/callback.h"
 #include "tuner/run.h"
+#include "tuner/script/checkpoint_files.h"
 
 namespace tune {
 
@@ -148,14 +150,44 @@ class PlainCheck {
     return is_same;
   }
 
+  /// A file or directory that it has left where it saves; empty: there is none.
+  std::string left_behind(const Played& whole) const {
+    const PlainCheckpoints& saving = *spec_.plain->checkpoints;
+    std::filesystem::path root = paths::work(whole.trial);
+    if (!saving.in_working_directory) root /= plain_checkpoint_dir;
+    const auto there = look_at_checkpoint(root, {});
+    if (!there) return "";
+    for (const FileVersion& file : there->files) {
+      const bool counts = saving.pattern.empty() || checkpoint_of(saving.pattern, file.name);
+      if (counts) return file.name.substr(0, file.name.find('/'));
+    }
+    return "";
+  }
+
+  std::string why_not_found(const Played& whole) const {
+    const std::string left = left_behind(whole);
+    if (left.empty()) {
+      return ": does it save so soon (--iterations says how long it runs), and to where the spec "
+             "says (docs/plain.md)?";
+    }
+    const std::string unknown =
+        ", though " + as_quoted(left) +
+        " is there: of what is written anew more often than each second nothing tells when it is "
+        "whole. ";
+    if (spec_.plain->checkpoints->pattern.empty()) {
+      return unknown + "Name what is a checkpoint, such as \"checkpoints\": \"" + left +
+             "\", or, of a directory, the file that is written last, \"complete\" (docs/plain.md)";
+    }
+    return unknown +
+           "A file should be written under another name and then renamed; of a directory, name "
+           "the file that is written last, \"complete\" (docs/plain.md)";
+  }
+
   bool is_found(const Played& whole) {
     constexpr const char* claim = "What it saves is found, and whole";
     if (whole.checkpoints.empty()) {
       say(Verdict::Kind::fails, claim,
-          "nothing was in " + count_of(whole.results.size(), "iteration") +
-              ": does it save so soon (--iterations says how long it runs), to where the spec "
-              "says, "
-              "and in a way that says when it is whole (docs/plain.md)?");
+          "nothing was in " + count_of(whole.results.size(), "iteration") + why_not_found(whole));
       return false;
     }
     std::string iterations;

@@ -72,6 +72,9 @@ PLAIN = {
     "saves_first": ({"FIRST": "1"}, ORDER, "holds", '"saved": "before_result"'),
     "begins_anew": ({"READS": "0"}, GOES_ON, "fails", "it has begun anew"),
     "saves_nothing": ({"SAVES": "0"}, "What it saves is found, and whole", "fails", "nothing was in 4 iterations"),
+    "never_rests": ({"PATTERN": ""}, "What it saves is found, and whole", "fails",
+                    'though \'last.json\' is there: of what is written anew more often than each second nothing tells '
+                    'when it is whole. Name what is a checkpoint, such as "checkpoints": "last.json"'),
     "dies": ({"DIES": "1"}, "Its metric is found in what it prints, and it ends well", "fails", "it exited with code 7"),
     "noisy": ({"NOISE": "int.from_bytes(os.urandom(4), 'big')"}, GOES_ON, "unknown", "its runs differ anyway"),
 }
@@ -121,7 +124,7 @@ class Check(Case):
         self.write("plain.py", text)
         self.write("spec.json", {
             "trainable": {"command": [sys.executable, self.path("plain.py"), "${checkpoint_dir}", "${args}"],
-                          "plain": {"checkpoints": "last.json"}},
+                          "plain": {"checkpoints": "last.json"} if changes.get("PATTERN") != "" else {}},
             "param_space": {"lr": {"uniform": [0, 1]}}, "metric": "loss", "mode": "min"})
         verdicts = self.verdicts("--iterations", "4")
         if claim is ORDER:
