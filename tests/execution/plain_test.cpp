@@ -13,9 +13,11 @@ using namespace tune::test;
 namespace {
 
 struct Plain : Session {
+  PlainReading reading = {{{"loss", ""}, {"training_iteration", ""}}, {"loss"}};
+
   LaunchId run(const std::string& script, std::int64_t iteration = 0) {
     LaunchSpec what = spec({"sh", "-c", script});
-    what.plain = PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}};
+    what.plain = reading;
     const LaunchId launched = launch(std::move(what));
     CHECK(wait_for<Greeted>(launched).hello.api == protocol::Api::function_api);
     protocol::Start start;
@@ -72,6 +74,16 @@ TEST_CASE("A metric that never comes is a fault that names those that came", "[u
   CHECK(reason.find("never had a number for the metric 'loss'") != reason.npos);
   CHECK(reason.find("names that were seen: val_los, lr") != reason.npos);
   CHECK(reason.find("the end") != reason.npos);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("Of several metrics the one that never comes is named", "[unit][plain]") {
+  Plain session;
+  session.reading = {{{"loss", ""}, {"ms", ""}}, {"loss", "ms"}};
+  const auto launched = session.run("echo loss: 0.5; echo loss: 0.4");
+  session.executor.send(launched, protocol::Step{});
+  const std::string reason = session.wait_for<Faulted>(launched).reason;
+  CHECK(reason.find("never had a number for the metric 'ms'") != reason.npos);
   session.wait_for<Exited>(launched);
 }
 

@@ -217,6 +217,14 @@ bool MetricReader::has_all_named(const std::vector<Pending>& values) const {
   });
 }
 
+std::vector<std::string> MetricReader::lacking() const {
+  std::vector<std::string> names;
+  for (const std::string& name : reading_.closing) {
+    if (find(pending_, name) == nullptr) names.push_back(name);
+  }
+  return names;
+}
+
 bool MetricReader::is_closing(std::string_view name) const {
   return std::find(reading_.closing.begin(), reading_.closing.end(), name) !=
          reading_.closing.end();

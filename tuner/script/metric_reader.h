@@ -50,6 +50,9 @@ class MetricReader {
   /// known from them, and all else is forgotten.
   void begin_launch();
 
+  /// Those of `closing` that no number has come for since the last result.
+  std::vector<std::string> lacking() const;
+
   /// What was left out, or may be another number than is meant; of each kind the first line.
   std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }
 

@@ -65,51 +65,13 @@ std::string last_line_with_number(std::string_view text, std::string_view metric
   return clean_text(last);
 }
 
-}  // namespace
-
-bool UnreadMetric::is_due(Seconds age_s) {
-  const bool is_old = looks_ < remark_ages_s.size() && age_s >= remark_ages_s.at(looks_);
-  const bool is_unread = lines_ >= most_unread_lines;
-  is_unread_now_ = is_unread && !std::exchange(was_unread_, is_unread);
-  const bool is_early = lines_ >= few_unread_lines && age_s >= early_s;
-  const bool is_early_now = is_early && !std::exchange(was_early_, is_early);
-  if (is_old) ++looks_;
-  return is_old || is_unread_now_ || is_early_now;
-}
-
-std::optional<UnreadMetric::Remark> UnreadMetric::remark(
-    Seconds age_s, const std::function<std::string()>& seen) const {
-  if (!has_output_ && age_s >= silent_s) {
-    return Remark{Remark::What::silent,
-                  "has printed nothing so far: perhaps it holds its output back; "
-                  "of a program in C, `stdbuf -oL PROGRAM` changes that"};
-  }
-  const std::string seen_last = seen();
-  const std::vector<std::string> names = names_in(seen_last, most_named, closing_);
-  for (const std::string& metric : closing_) {
-    const auto meant = names_meant(metric, names);
-    if (meant.empty()) continue;
-    const std::string question = meant.size() == 1 ? "is that what is meant?" : "is one meant?";
-    return Remark{Remark::What::other_name, "has printed '" + joined(meant, "' and '") +
-                                                "', and no number for the metric '" + metric +
-                                                "' so far: " + question};
-  }
-  if (age_s < unread_s && !is_unread_now_) return std::nullopt;
-  const std::string line = last_line_with_number(seen_last, "");
-  if (line.empty()) return std::nullopt;
-  const std::string others = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
-  return Remark{Remark::What::unread, "has printed no number for the metric '" +
-                                          joined(closing_, "' and '") + "' so far" + others +
-                                          "; it printed last: '" + line + "'" +
-                                          way_to_read(seen_last, line)};
-}
-
 /// How a number is read that has no colon or another name, to be pasted. Which one it is only its
 /// words tell: by its place, any number would be taken for the metric. `shown`: a line that stands
 /// before it.
-std::string UnreadMetric::way_to_read(const std::string& seen, const std::string& shown) const {
-  if (closing_.empty()) return "";
-  const std::string& metric = closing_.front();
+std::string way_to_read(const std::vector<std::string>& lacking, const std::string& seen,
+                        const std::string& shown = "") {
+  if (lacking.empty()) return "";
+  const std::string& metric = lacking.front();
   const auto option = [&metric](const std::string& expression) {
     return "--set 'trainable/plain/metrics=" + Json{{metric, expression}}.dump() + "'";
   };
@@ -123,19 +85,60 @@ std::string UnreadMetric::way_to_read(const std::string& seen, const std::string
          proposed.number + ": " + option(proposed.text);
 }
 
-std::string UnreadMetric::sentence_at_end(const std::string& seen,
+}  // namespace
+
+bool UnreadMetric::is_due(Seconds age_s) {
+  const bool is_old = looks_ < remark_ages_s.size() && age_s >= remark_ages_s.at(looks_);
+  const bool is_unread = lines_ >= most_unread_lines;
+  is_unread_now_ = is_unread && !std::exchange(was_unread_, is_unread);
+  const bool is_early = lines_ >= few_unread_lines && age_s >= early_s;
+  const bool is_early_now = is_early && !std::exchange(was_early_, is_early);
+  if (is_old) ++looks_;
+  return is_old || is_unread_now_ || is_early_now;
+}
+
+std::optional<UnreadMetric::Remark> UnreadMetric::remark(
+    Seconds age_s, const std::vector<std::string>& lacking,
+    const std::function<std::string()>& seen) const {
+  if (!has_output_ && age_s >= silent_s) {
+    return Remark{Remark::What::silent,
+                  "has printed nothing so far: perhaps it holds its output back; "
+                  "of a program in C, `stdbuf -oL PROGRAM` changes that"};
+  }
+  const std::string seen_last = seen();
+  const std::vector<std::string> names = names_in(seen_last, most_named, closing_);
+  for (const std::string& metric : lacking) {
+    const auto meant = names_meant(metric, names);
+    if (meant.empty()) continue;
+    const std::string question = meant.size() == 1 ? "is that what is meant?" : "is one meant?";
+    return Remark{Remark::What::other_name, "has printed '" + joined(meant, "' and '") +
+                                                "', and no number for the metric '" + metric +
+                                                "' so far: " + question};
+  }
+  if (age_s < unread_s && !is_unread_now_) return std::nullopt;
+  const std::string line = last_line_with_number(seen_last, "");
+  if (line.empty()) return std::nullopt;
+  const std::string others = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
+  return Remark{Remark::What::unread, "has printed no number for the metric '" +
+                                          joined(lacking, "' and '") + "' so far" + others +
+                                          "; it printed last: '" + line + "'" +
+                                          way_to_read(lacking, seen_last, line)};
+}
+
+std::string UnreadMetric::sentence_at_end(const std::vector<std::string>& lacking,
+                                          const std::string& seen,
                                           const std::string& left_running) const {
   const std::vector<std::string> names = names_in(seen, most_named, closing_);
   std::string sentence = "it ended, and its output never had a number for the metric '" +
-                         joined(closing_, "' and '") + "'";
+                         joined(lacking, "' and '") + "'";
   if (!left_running.empty()) return sentence + "; it " + left_running;
-  const std::string meant = closing_.empty() ? "" : did_you_mean(closing_.front(), names);
+  const std::string meant = lacking.empty() ? "" : did_you_mean(lacking.front(), names);
   if (!meant.empty()) sentence += ", " + meant;
   sentence += names.empty() ? "; no name was seen with a number behind it"
                             : "; names that were seen: " + joined(names, ", ");
   const std::vector<std::string> lines = last_lines(seen);
   if (!lines.empty()) sentence += "; it printed last: " + joined(lines, " | ");
-  return meant.empty() ? sentence + way_to_read(seen) : sentence;
+  return meant.empty() ? sentence + way_to_read(lacking, seen) : sentence;
 }
 
 }  // namespace tune

@@ -34,16 +34,17 @@ class UnreadMetric {
   };
   /// Whether it is to be looked now for something to say, as it has run for `age_s`.
   bool is_due(Seconds age_s);
-  /// What its user should know, if no result has come. `seen`: what its logs have last.
-  std::optional<Remark> remark(Seconds age_s, const std::function<std::string()>& seen) const;
+  /// What its user should know, if no result has come. `lacking`: those of the metrics that have
+  /// not; `seen`: what its logs have last.
+  std::optional<Remark> remark(Seconds age_s, const std::vector<std::string>& lacking,
+                               const std::function<std::string()>& seen) const;
 
   /// It has ended well, without a result. `left_running`: a sentence without its subject; empty: it
   /// has left no process.
-  std::string sentence_at_end(const std::string& seen, const std::string& left_running) const;
+  std::string sentence_at_end(const std::vector<std::string>& lacking, const std::string& seen,
+                              const std::string& left_running) const;
 
  private:
-  std::string way_to_read(const std::string& seen, const std::string& shown = "") const;
-
   std::vector<std::string> closing_;
   bool has_output_ = false;
   std::size_t lines_ = 0;

@@ -1,4 +1,5 @@
-// The session of one launch: reads its logs, and turns lines into results and saves into checkpoints.
+// The session of one launch: reads its logs, and turns lines into results and saves into
+// checkpoints.
 #include "tuner/execution/script/script_session.h"
 
 #include <algorithm>
@@ -489,14 +490,15 @@ void ScriptSession::say_end(std::vector<Wakeup>& wakeups) {
   if (has_result_ || saves_.began_at() > 0) {
     wakeups.emplace_back(Reported{.launch = launch_, .metrics = {}, .done = true});
   } else {
-    wakeups.emplace_back(Faulted{launch_, unread_.sentence_at_end(tail(), left_running_)});
+    wakeups.emplace_back(
+        Faulted{launch_, unread_.sentence_at_end(reader_.lacking(), tail(), left_running_)});
   }
 }
 
 void ScriptSession::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   if (!unread_.is_due(age_s)) return;
   if (saves_.has_printed() || !held_.empty() || status_ || saves_.is_leaving()) return;
-  if (auto remark = unread_.remark(age_s, [this] { return tail(); })) {
+  if (auto remark = unread_.remark(age_s, reader_.lacking(), [this] { return tail(); })) {
     wakeups.emplace_back(
         LaunchAdvisory{launch_, what_of(remark->what), std::move(remark->sentence)});
   }
