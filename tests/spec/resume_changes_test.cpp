@@ -111,19 +111,20 @@ TEST_CASE("Every field of a spec has a rule about changing it, and no rule is wi
 
 TEST_CASE("A field may change if its rule says so, and is refused by name if not",
           "[spec][resume]") {
-  const ExperimentSpec recorded = good({{"metric", "loss"},
-                                        {"mode", "min"},
-                                        {"num_workers", 1},
-                                        {"resources_per_trial", {{"cpu", 1}}}});
+  const ExperimentSpec driven = good({{"metric", "loss"},
+                                      {"mode", "min"},
+                                      {"num_workers", 1},
+                                      {"resources_per_trial", {{"cpu", 1}}}});
+  ExperimentSpec plain = driven;
+  plain.plain = PlainProgram{};
+  plain.command.emplace_back("${checkpoint_dir}");
   for (const auto& [pointer, refusal, while_running] : change_rules()) {
     INFO(pointer);
     const std::string field(pointer);
     REQUIRE(other_values.contains(field));
+    const ExperimentSpec& recorded = field.starts_with("/trainable/plain/") ? plain : driven;
     Json json = to_json(recorded);
     json[Json::json_pointer(field)] = other_values.at(field);
-    if (field.starts_with("/trainable/plain/")) {
-      json["trainable"]["command"].push_back("${checkpoint_dir}");
-    }
     if (field == "/trainable/preload") json["trainable"]["command"] = {"python3", "train.py"};
     if (field == "/failure_config/retry_on") json["failure_config"]["max_failures"] = 1;
     std::vector<Problem> problems;
@@ -132,6 +133,20 @@ TEST_CASE("A field may change if its rule says so, and is refused by name if not
     REQUIRE(to_json(changed) != to_json(recorded));
     CHECK(refused(recorded, changed) == (refusal.empty() ? "" : field + " "));
   }
+}
+
+TEST_CASE(
+    "A started experiment does not become one of a plain program, nor does it cease to be one",
+    "[spec][resume]") {
+  const ExperimentSpec driven = good();
+  ExperimentSpec plain = driven;
+  plain.plain = PlainProgram{};
+  CHECK(refused(driven, plain) == "/trainable/plain ");
+  CHECK(refused(plain, driven) == "/trainable/plain ");
+  ExperimentSpec with_words = driven;
+  with_words.command.emplace_back("${args}");
+  CHECK(refused(driven, with_words) == "/trainable/command ");
+  CHECK(refused(with_words, with_words) == "");
 }
 
 TEST_CASE("What may change while a driver runs may change at a resume, and the rest is refused",

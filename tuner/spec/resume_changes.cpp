@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "tuner/base/nearest_name.h"
+#include "tuner/script/command_words.h"
 #include "tuner/spec/spec_fields.h"
 #include "tuner/spec/spec_parts.h"
 
@@ -113,6 +114,23 @@ void take_patience(const Json& from, Json& to) {
   if (has_it && without_patience(from) == without_patience(to)) to["timeout_s"] = from["timeout_s"];
 }
 
+/// A plain program is asked nothing, and others are: a trial cannot be both.
+void refuse_other_kind(const ExperimentSpec& recorded, const ExperimentSpec& changed,
+                       std::vector<Problem>& problems) {
+  constexpr const char* why =
+      " of a started experiment cannot change whether its program is a plain one: start a new "
+      "experiment, under another name";
+  const auto has_words = [](const ExperimentSpec& spec) {
+    return std::any_of(spec.command.begin(), spec.command.end(),
+                       [](const std::string& word) { return brings_config(word); });
+  };
+  if (recorded.plain.has_value() != changed.plain.has_value()) {
+    problems.push_back({"/trainable/plain", std::string("'plain'") + why});
+  } else if (!recorded.plain && has_words(changed) && !has_words(recorded)) {
+    problems.push_back({"/trainable/command", std::string("the command") + why});
+  }
+}
+
 }  // namespace
 
 ExperimentSpec with_patience_of(const ExperimentSpec& spec, ExperimentSpec recorded) {
@@ -146,6 +164,7 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
       problems.push_back({std::string(pointer), std::string(refusal)});
     }
   }
+  refuse_other_kind(recorded, changed, problems);
   if (!problems.empty()) return problems;
   parse_recorded_spec(after, catalogue, problems);
   if (changed.stop != recorded.stop) refuse_misspelt_bounds(changed, problems);
