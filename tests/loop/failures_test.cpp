@@ -87,7 +87,6 @@ TEST_CASE("What a program said last stands behind the reason's first line, said 
           "[failures]") {
   Ending ending{Outcome::failed, "it exited with code 1\nat line 5"};
   add(ending, {{"out of memory", true}, {}}, "/exp/stderr.log");
-  CHECK(ending.looked_into);
   CHECK(ending.reason ==
         "it exited with code 1; the last line of its stderr: out of memory; see /exp/stderr.log"
         "\nat line 5");

@@ -125,7 +125,7 @@ ControlAnswer ControlHandler::pause(TrialId id) {
   const bool runs = found != loop_.attempts().end();
   const char* const what =
       !runs                             ? " is paused; it was not running"
-      : found->second.ending            ? " is paused; its program is on its way out already"
+      : found->second.life.is_ending()  ? " is paused; its program is on its way out already"
       : loop_.spec().plain              ? " pauses with its next result"
       : !saves_when_told(found->second) ? " pauses with the next checkpoint that it hands over"
                                         : " is saved with its next result, and pauses";
@@ -204,6 +204,7 @@ ControlAnswer ControlHandler::waits(TrialId id) const {
   if (found == loop_.attempts().end()) return refused(to_string(id) + " does not run");
   const Attempt& attempt = found->second;
   const WorkerGroup& worker_group = *attempt.worker_group;
+  const bool has_begun = attempt.life.state() != AttemptState::preparing;
   Seconds since = worker_group.told_at();
   std::string what;
   switch (worker_group.state()) {
@@ -219,12 +220,12 @@ ControlAnswer ControlHandler::waits(TrialId id) const {
       what = "a save";
       break;
     default:
-      if (attempt.has_begun) return {true, "", {id}};
+      if (has_begun) return {true, "", {id}};
       what = "its checkpoint";
       since = attempt.began_at;
       break;
   }
-  const std::string late = attempt.has_begun ? worker_group.late() : "";
+  const std::string late = has_begun ? worker_group.late() : "";
   return {true,
           what + (late.empty() ? "" : " from " + late) + ", for " +
               std::to_string(static_cast<std::int64_t>(loop_.steady() - since)) + " s",
@@ -237,7 +238,7 @@ ControlAnswer ControlHandler::save(std::optional<TrialId> only) {
   bool has_leaving = false;
   for (const auto& [id, attempt] : loop_.attempts()) {
     if (only && id != *only) continue;
-    if (attempt.ending) {
+    if (attempt.life.is_ending()) {
       has_leaving = true;
       continue;
     }

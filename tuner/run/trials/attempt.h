@@ -11,6 +11,7 @@
 #include "tuner/model/event.h"
 #include "tuner/model/failure_rules.h"
 #include "tuner/run/checkpoints/checkpoint_manager.h"
+#include "tuner/run/trials/attempt_state.h"
 #include "tuner/run/trials/hangs.h"
 #include "tuner/run/trials/repeated_start.h"
 #include "tuner/run/workers/worker_group.h"
@@ -22,41 +23,33 @@ namespace tune {
 struct Ending {
   Outcome outcome = Outcome::completed;
   std::string reason;
-  bool looked_into = false;             ///< of a failure: its log has been read
   std::optional<std::string> no_retry;  ///< why a failure must not be retried, by the spec's rules
   Blame blame = Blame::unknown;         ///< of a failure
 };
 
 struct Attempt {
+  AttemptLife life;
   TrialId trial{};
   int number = 0;
   WorkerGroup* worker_group = nullptr;  ///< never null
   Seconds began_at = 0;                 ///< steady
   CheckpointManager::Source source;  ///< its checkpoint is pinned until the first result, then none
-  bool has_begun = false;    ///< its worker group knows of it; until then that may end by itself
-  bool goes_on = false;      ///< in the process that its trial had before it was paused
-  bool keeps = false;        ///< at its end that process waits for the trial
-  bool has_result = false;   ///< in this attempt
-  bool can_save = false;     ///< it may be told to save after its last result
-  bool save_failed = false;  ///< the last one
-  bool save_asked = false;   ///< by hand, at the next result
-  bool waits = false;        ///< it has answered; what follows is held back until a commit is done
+  bool is_warm = false;              ///< in the process that its trial had before it was paused
+  bool has_result = false;           ///< in this attempt
+  bool can_save = false;             ///< it may be told to save after its last result
+  bool save_failed = false;          ///< the last one
+  bool save_asked = false;           ///< by hand, at the next result
   /// Why it is to end with its next result; that is in the journal.
   std::optional<std::string> stop_asked;
-  bool has_said_done = false;  ///< its function has returned
-  /// Its program ended with success before it could be paused: the rest of its output is read as
-  /// results.
-  bool is_at_end = false;
+  EndedBy ended_by = EndedBy::exit;  ///< `done`: its function has returned
   /// The last result as a checkpoint would have it; with the directory that the trainable was told
   /// to write into, until it has answered.
   Save save;
   int pending_work = 0;           ///< commits and look-ups on the I/O pool that its end waits for
   Action next = Action::proceed;  ///< carried out when the save is answered
-  std::optional<Ending> ending;
-  /// Steady: until then its end is not recorded, since the signal that ended it may reach the
-  /// driver, too, and then the end is no failure.
-  Seconds held_until = 0;
-  FailureFacts failure;  ///< of an exit by itself
+  std::optional<Ending> ending;   ///< exactly while its life is ending
+  Seconds awaits_until = 0;       ///< steady; of AttemptState::awaiting_shutdown
+  FailureFacts failure;           ///< of an exit by itself
   /// Of a program that saves by itself: what it has saved and nobody has copied yet, in its order;
   /// of each name the newest.
   std::deque<CheckpointFound> found;

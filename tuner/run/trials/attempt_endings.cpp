@@ -31,10 +31,10 @@ void Attempts::end(Attempt& attempt, Outcome outcome, const std::string& reason)
 }
 
 /// Decides how the attempt ends and gets its processes out of the way. May erase the attempt.
-void Attempts::end(Attempt& attempt, Ending ending) {
-  if (attempt.ending) return;
+void Attempts::end(Attempt& attempt, Ending ending, AttemptEvent by) {
+  if (attempt.life.is_ending()) return;
   const bool is_at_fault = ending.outcome == Outcome::failed;
-  if (is_at_fault && attempt.goes_on && !attempt.has_result) {
+  if (is_at_fault && attempt.is_warm && !attempt.has_result) {
     // What was wrong with it may have come of the waiting.
     ending = {Outcome::interrupted,
               "its process, which was kept while it was paused, did not go on: " + ending.reason};
@@ -49,9 +49,9 @@ void Attempts::end(Attempt& attempt, Ending ending) {
   const bool goes_away = is_at_fault || ending.outcome == Outcome::interrupted || shutdown_;
   const bool is_free = state == State::ready && !goes_away;
   attempt.ending = std::move(ending);
-  attempt.waits = false;
-  attempt.keeps = state == State::ready && may_keep(attempt, attempt.ending->outcome);
-  if (attempt.keeps || (is_free && worker_group.can_reset() && reuse.value_or(false))) {
+  const bool is_kept = state == State::ready && may_keep(attempt, attempt.ending->outcome);
+  attempt.life.apply(is_kept ? AttemptEvent::keep_warm : by);
+  if (is_kept || (is_free && worker_group.can_reset() && reuse.value_or(false))) {
     worker_group.keep_idle();
   } else if (is_free && worker_group.can_stay() && !spec_.workers && reuse.value_or(true)) {
     // What it does on its way out of the training is done before its trial has ended.
@@ -80,9 +80,9 @@ void Attempts::stop(TrialId id, const std::string& reason, EndedBy by) {
     // In the middle of its work: nothing that another trial could take over.
     attempt->worker_group->leave(WorkerGroup::StopLevel::request);
     end(*attempt, Outcome::completed, reason);
-  } else if (attempt->waits) {
+  } else if (attempt->life.is_blocked()) {
     carry_out(*attempt);
-  } else if (!attempt->ending) {
+  } else if (!attempt->life.is_ending()) {
     attempt->worker_group->shorten_deadline(spec_.stop_grace_s);
   }
 }
@@ -90,25 +90,28 @@ void Attempts::stop(TrialId id, const std::string& reason, EndedBy by) {
 void Attempts::pause(TrialId id) {
   Attempt* const attempt = find(id);
   if (attempt == nullptr) give_up(id);
-  if (attempt == nullptr || attempt->ending) return;
-  const bool trains = attempt->worker_group->state() == WorkerGroup::State::stepping;
-  if (!attempt->has_result && !trains) {
+  if (attempt == nullptr || attempt->life.is_ending()) return;
+  if (!attempt->has_result && !attempt->life.is_training()) {
     end(*attempt, Outcome::interrupted, std::string(paused_by_user));
-  } else if (attempt->waits) {
+  } else if (attempt->life.is_blocked()) {
     carry_out(*attempt);
   }
 }
 
 /// Records the end once its processes are out of the way and its checkpoints are committed.
 void Attempts::try_to_close(Attempt& attempt) {
-  if (!attempt.ending || attempt.pending_work > 0) return;
-  if (attempt.held_until > committer_.steady() && !shutdown_) return;
+  if (!attempt.life.is_ending() || attempt.pending_work > 0) return;
+  if (attempt.life.state() == AttemptState::awaiting_shutdown) {
+    if (attempt.awaits_until > committer_.steady() && !shutdown_) return;
+    attempt.life.apply(AttemptEvent::wait_over);
+  }
   const WorkerGroup& worker_group = *attempt.worker_group;
   const bool is_out_of_the_way = !worker_group.has_processes() ||
                                  worker_group.state() == WorkerGroup::State::idle ||
                                  worker_group.state() == WorkerGroup::State::lost;
   if (!is_out_of_the_way) return;
-  if (attempt.ending->outcome == Outcome::failed && !attempt.ending->looked_into) {
+  const bool is_examined = attempt.life.state() == AttemptState::examined;
+  if (attempt.ending->outcome == Outcome::failed && !is_examined) {
     look_into_failure(attempt);
   } else {
     close(attempt);
@@ -123,6 +126,7 @@ void Attempts::look_into_failure(Attempt& attempt) {
   if (log.empty()) {
     log = launch_spec(spec_, launch_, attempt.trial, attempt.number, {}, {}).stderr_path;
   }
+  attempt.life.apply(AttemptEvent::examine);
   FailureFacts facts = std::move(attempt.failure);
   facts.said = attempt.ending->reason;
   ++attempt.pending_work;
@@ -134,6 +138,7 @@ void Attempts::look_into_failure(Attempt& attempt) {
       [this, id = attempt.trial, log](LogDiagnosis diagnosis) {
         Attempt& failed = must_find(id);
         --failed.pending_work;
+        failed.life.apply(AttemptEvent::examined);
         if (diagnosis.is_disk_full) {
           blame_disk(failed);
         } else {
@@ -148,7 +153,6 @@ void Attempts::blame_disk(Attempt& attempt) {
   Ending& ending = *attempt.ending;
   ending.outcome = Outcome::interrupted;
   ending.reason = "the disk is full; on its way " + ending.reason;
-  ending.looked_into = true;
   ending.blame = Blame::machine;
   circuit_breaker_.on_launch_failed(attempt.trial, "the disk is full", committer_.steady());
 }
@@ -168,7 +172,8 @@ void Attempts::close(Attempt& attempt) {
   const Seconds began_at = attempt.began_at;
   const Blame blame = attempt.ending->blame;
   WorkerGroup& worker_group = *attempt.worker_group;
-  const bool keeps = attempt.keeps && worker_group.state() == WorkerGroup::State::idle;
+  const bool keeps = attempt.life.state() == AttemptState::keeping_warm;
+  attempt.life.apply(AttemptEvent::close);
   if (!keeps) put_away(worker_group);
   attempts_.erase(id);
   limit_logs({id});
@@ -215,7 +220,6 @@ void Attempts::look_for_stall(Attempt& attempt) {
   if (stall.times >= too_often && from < of.iteration && !of.held) {
     attempt.ending = Ending{.outcome = Outcome::failed,
                             .reason = "it gets no further: " + sentence,
-                            .looked_into = true,
                             .no_retry = "it would be thrown back again"};
   } else if (!std::exchange(has_named_stall_, true)) {
     callbacks_.notice(to_string(of.id) + " gets no further: " + sentence);
@@ -223,25 +227,24 @@ void Attempts::look_for_stall(Attempt& attempt) {
 }
 
 void Attempts::let_go() {
-  for (const TrialId id : std::exchange(held_, {})) {
+  for (const TrialId id : std::exchange(awaiting_, {})) {
     if (Attempt* const attempt = find(id)) try_to_close(*attempt);
   }
   for (auto at = attempts_.begin(); at != attempts_.end();) {
     Attempt& attempt = (at++)->second;  // ending one may erase it
-    const bool trains = attempt.worker_group->state() == WorkerGroup::State::stepping;
-    if (!attempt.has_result && !trains) {
+    if (!attempt.has_result && !attempt.life.is_training()) {
       end(attempt, Outcome::interrupted, shutdown_.why_attempts_end());
-    } else if (attempt.waits) {
+    } else if (attempt.life.is_blocked()) {
       carry_out(attempt);
     }
   }
 }
 
-void Attempts::look_at_held() {
-  while (!held_.empty()) {
-    Attempt* const attempt = find(held_.front());
-    if (attempt != nullptr && attempt->held_until > committer_.steady()) return;
-    held_.pop_front();
+void Attempts::look_at_awaiting() {
+  while (!awaiting_.empty()) {
+    Attempt* const attempt = find(awaiting_.front());
+    if (attempt != nullptr && attempt->awaits_until > committer_.steady()) return;
+    awaiting_.pop_front();
     if (attempt != nullptr) try_to_close(*attempt);
   }
 }
@@ -291,10 +294,10 @@ Seconds Attempts::logs_due() const {
   return is_wanted ? logs_looked_at_ + period_s : never_s;
 }
 
-Seconds Attempts::held_until() const {
-  if (held_.empty()) return never_s;
-  const auto attempt = attempts_.find(held_.front());
-  return attempt == attempts_.end() ? committer_.steady() : attempt->second.held_until;
+Seconds Attempts::shutdown_due() const {
+  if (awaiting_.empty()) return never_s;
+  const auto attempt = attempts_.find(awaiting_.front());
+  return attempt == attempts_.end() ? committer_.steady() : attempt->second.awaits_until;
 }
 
 void Attempts::end_all(WorkerGroup::StopLevel stop_level) {

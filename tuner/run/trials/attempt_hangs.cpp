@@ -44,9 +44,8 @@ std::optional<Seconds> Attempts::usual_step_s(const Attempt& attempt) const {
 
 /// Steady time at which its step has taken far too long.
 Seconds Attempts::due_of(const Attempt& attempt) const {
-  const bool trains = attempt.worker_group->state() == WorkerGroup::State::stepping;
   const auto usual_s = usual_step_s(attempt);
-  if (!trains || attempt.ending || !usual_s) return never_s;
+  if (!attempt.life.is_training() || !usual_s) return never_s;
   return std::max(attempt.worker_group->told_at(), forgiven_at_) +
          std::max(shortest_hang_s, hang_factor * *usual_s);
 }
@@ -131,7 +130,7 @@ std::string Attempts::sentence_of(const Attempt& attempt) const {
 std::vector<TrialHang> Attempts::hangs() const {
   std::vector<TrialHang> hanging;
   for (const auto& [id, attempt] : attempts_) {
-    const bool is_known = attempt.hang && !attempt.hang->state.empty() && !attempt.ending;
+    const bool is_known = attempt.hang && !attempt.hang->state.empty() && !attempt.life.is_ending();
     if (is_known) hanging.push_back({id, sentence_of(attempt)});
   }
   return hanging;

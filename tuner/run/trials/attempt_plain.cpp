@@ -17,12 +17,12 @@ namespace tune {
 void Attempts::on(Attempt& attempt, const WorkerGroup::AtEnd&) {
   const bool was_to_wait = attempt.ending && (attempt.ending->outcome == Outcome::paused ||
                                               (trial(attempt.trial).held && !shutdown_));
-  if (!was_to_wait || trial(attempt.trial).stopping) {
+  if (!was_to_wait || trial(attempt.trial).stopping ||
+      !attempt.life.accept(AttemptEvent::ran_to_end)) {
     attempt.worker_group->leave(WorkerGroup::StopLevel::request);
     return;
   }
   attempt.ending.reset();
-  attempt.is_at_end = true;
   step(attempt);
 }
 
@@ -93,7 +93,7 @@ bool Attempts::goes_on_later(const Attempt& attempt) const {
 void Attempts::on(CheckpointFound& wakeup) {
   const WorkerGroup* const saving = worker_groups_.of(wakeup.launch);
   Attempt* const attempt = saving != nullptr && saving->trial ? find(*saving->trial) : nullptr;
-  if (attempt == nullptr || !attempt->has_begun) return;
+  if (attempt == nullptr || attempt->life.state() == AttemptState::preparing) return;
   if (!wakeup.ahead.empty() && !goes_on_later(*attempt)) return;
   note_found(*attempt, std::move(wakeup));
   copy_found(*attempt);
@@ -143,7 +143,7 @@ void Attempts::copy_found(Attempt& attempt) {
           return commit_save(saved, *std::move(copied));
         }
         copy_found(saved);
-        saved.waits ? carry_out(saved) : try_to_close(saved);
+        saved.life.is_blocked() ? carry_out(saved) : try_to_close(saved);
       });
 }
 

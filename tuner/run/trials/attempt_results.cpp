@@ -20,13 +20,6 @@ namespace {
 /// Whoever ends all processes of a job does not end them at one time.
 constexpr Seconds outside_signal_s = 2;
 
-std::optional<int> slowest_rank(const std::vector<RankPart>& parts) {
-  if (parts.empty()) return std::nullopt;
-  return std::max_element(parts.begin(), parts.end(),
-                          [](const RankPart& a, const RankPart& b) { return a.save_s < b.save_s; })
-      ->rank;
-}
-
 bool saves_by_hooks(const CheckpointConfig& config) {
   return config.checkpoint_frequency > 0 || config.checkpoint_at_end;
 }
@@ -37,7 +30,7 @@ constexpr std::string_view run_again = "it has saved and is run again (checkpoin
 
 void Attempts::look_at_deadlines() {
   while (WorkerGroup* const late = worker_groups_.late()) follow(*late, late->on_timeout());
-  look_at_held();
+  look_at_awaiting();
   look_at_logs();
   look_at_kept();
   look_for_hangs();
@@ -75,7 +68,7 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Ready&) {
         "not say can_save_at_start in its hello (docs/protocol.md): remove it from "
         "checkpoint_config");
   }
-  if (!attempt.ending) set_out(attempt);
+  if (attempt.life.state() == AttemptState::starting) set_out(attempt);
 }
 
 /// To its first step; of a trial that has nothing to go on from, by way of a checkpoint of that.
@@ -90,6 +83,7 @@ void Attempts::set_out(Attempt& attempt) {
 }
 
 void Attempts::on(Attempt& attempt, const WorkerGroup::Replaced&) {
+  (void)attempt.life.accept(AttemptEvent::replaced);
   if (!attempt.save.directory.empty()) {
     checkpoint_manager_.discard({attempt.trial, attempt.save.checkpoint.index}, attempt.number);
     attempt.save.directory.clear();
@@ -110,7 +104,7 @@ void Attempts::on(Attempt& attempt, WorkerGroup::Stepped& stepped) {
     }
     return;
   }
-  if (attempt.is_at_end) advice_.on_ran_to_end(trial(attempt.trial));
+  if (attempt.life.is_draining()) advice_.on_ran_to_end(trial(attempt.trial));
   Result result;
   try {
     result = make_result({spec_.objectives, constraints_}, trial(attempt.trial),
@@ -140,7 +134,7 @@ void Attempts::on(Attempt& attempt, WorkerGroup::Stepped& stepped) {
 /// Which report is its last one a function knows only when it has returned. It may be able to save
 /// even then.
 void Attempts::on_returned(Attempt& attempt, bool can_save) {
-  attempt.has_said_done = true;
+  attempt.ended_by = EndedBy::done;
   const bool is_saved = attempt.save.checkpoint.triggers.any() && !attempt.save_failed;
   const bool is_to_save =
       spec_.checkpoint_config.checkpoint_at_end && !spec_.plain && attempt.has_result && !is_saved;
@@ -154,23 +148,6 @@ void Attempts::on_returned(Attempt& attempt, bool can_save) {
   const bool is_donors = !attempt.has_result && attempt.source.checkpoint.index != 0 &&
                          attempt.source.checkpoint.trial != attempt.trial;
   end(attempt, Outcome::completed, is_donors ? nothing_left(attempt) : std::string(said_done));
-}
-
-void Attempts::on(Attempt& attempt, const WorkerGroup::Saved& saved) {
-  Save& save = attempt.save;
-  save.checkpoint.save_s = committer_.steady() - attempt.worker_group->told_at();
-  if (saved.error) {
-    attempt.save_failed = true;
-    checkpoint_manager_.fail(save, *saved.error);
-  } else {
-    save.metrics = attempt.has_result ? trial(attempt.trial).last_metrics.text() : "{}";
-    save.parts = saved.parts;
-    save.checkpoint.slowest_rank = slowest_rank(saved.parts);
-    commit_save(attempt, save);
-    save.parts.clear();
-  }
-  save.directory.clear();
-  carry_out(attempt);
 }
 
 void Attempts::on(Attempt& attempt, const WorkerGroup::Failed& failed) {
@@ -187,13 +164,14 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Overdue& overdue) {
 }
 
 void Attempts::on(Attempt& attempt, const WorkerGroup::Gone& gone) {
-  if (attempt.ending) {
+  const bool is_expected = attempt.life.accept(AttemptEvent::gone);
+  if (attempt.life.is_ending()) {
     if (gone.how == WorkerGroup::Gone::How::lost) callbacks_.notice(gone.reason);
     advice_.on_not_stayed(attempt.trial, *attempt.worker_group);
     try_to_close(attempt);
     return;
   }
-  if (!attempt.has_begun) return;  // idle processes have gone: others are launched
+  if (is_expected) return;  // idle processes have gone: others are launched
   advice_.on_gone(attempt.trial, gone);
   if (is_machines_fault(gone, attempt.has_result)) {
     circuit_breaker_.on_launch_failed(attempt.trial, machines_fault(gone), committer_.steady());
@@ -209,8 +187,9 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Gone& gone) {
     // It may have been told to leave from outside, before its end; see end_record for failures.
     ending = {Outcome::interrupted, shutdown_.why_attempts_end()};
   } else if (!shutdown_ && is_ended_from_outside(gone)) {
-    attempt.held_until = committer_.steady() + outside_signal_s;
-    held_.push_back(attempt.trial);
+    attempt.awaits_until = committer_.steady() + outside_signal_s;
+    awaiting_.push_back(attempt.trial);
+    return end(attempt, std::move(ending), AttemptEvent::signalled);
   }
   end(attempt, std::move(ending));
 }
@@ -305,67 +284,8 @@ void Attempts::process_result(Attempt& attempt, Result&& result,
   }
 }
 
-/// The function goes on once its directory is out of its hands: it may use the name again.
-void Attempts::adopt_checkpoint(Attempt& attempt, std::vector<std::string> reported) {
-  Save save = attempt.save;
-  save.checkpoint.index = checkpoint_manager_.take_index(attempt.trial);
-  ++attempt.pending_work;
-  checkpoint_manager_.adopt_checkpoint(
-      std::move(save), std::move(reported), [this, id = attempt.trial](std::optional<Save> taken) {
-        Attempt& reporting = must_find(id);
-        --reporting.pending_work;
-        reporting.save_failed = !taken;
-        if (taken) {
-          taken->metrics = trial(id).last_metrics.text();
-          commit_save(reporting, std::move(*taken));
-        }
-        reporting.ending ? try_to_close(reporting) : carry_out(reporting);
-      });
-}
-
-void Attempts::begin_save(Attempt& attempt) {
-  const int index = checkpoint_manager_.take_index(attempt.trial);
-  attempt.save.checkpoint.index = index;
-  const TrialId id = attempt.trial;
-  tell("on_trial_save", [this, id](Callback& callback) { callback.on_trial_save(trial(id)); });
-  checkpoint_manager_.begin(
-      id, attempt.number, index,
-      [this, id, number = attempt.number, index](std::optional<std::filesystem::path> directory) {
-        Attempt* const saving = find(id);
-        const bool is_wanted = saving != nullptr && saving->number == number && !saving->ending &&
-                               saving->save.checkpoint.index == index &&
-                               saving->worker_group->state() != WorkerGroup::State::replacing &&
-                               saving->worker_group->state() != WorkerGroup::State::launching;
-        if (!is_wanted) {
-          if (directory) checkpoint_manager_.discard({id, index}, number);
-        } else if (!directory) {
-          saving->save_failed = true;
-          carry_out(*saving);
-        } else {
-          saving->save.directory = *directory;
-          saving->worker_group->save(*directory, trial(id).iteration);
-        }
-      });
-}
-
-void Attempts::commit_save(Attempt& attempt, Save save) {
-  ++attempt.pending_work;
-  checkpoint_manager_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
-    Attempt& saved = must_find(id);
-    --saved.pending_work;
-    if (!committed) saved.save_failed = true;
-    copy_found(saved);
-    if (saved.waits) {
-      carry_out(saved);
-    } else {
-      try_to_close(saved);
-    }
-  });
-}
-
 /// What was decided with the last result, once its save is out of the trainable's hands.
 void Attempts::carry_out(Attempt& attempt) {
-  attempt.waits = false;
   const bool is_held = trial(attempt.trial).held.has_value();
   if (attempt.next == Action::stop) {
     end(attempt, Outcome::completed, "");
@@ -373,13 +293,13 @@ void Attempts::carry_out(Attempt& attempt) {
     end(attempt, Outcome::completed, *attempt.stop_asked);
   } else if (attempt.next == Action::exploit) {
     end(attempt, Outcome::exploiting, "");
-  } else if (attempt.is_at_end) {
+  } else if (attempt.life.is_draining()) {
     step(attempt);
   } else if (shutdown_) {
     end(attempt, Outcome::interrupted, shutdown_.why_attempts_end());
   } else if ((attempt.next == Action::pause || is_held) && attempt.pending_work > 0 &&
              !spec_.plain) {
-    attempt.waits = true;  // only what is committed can be gone back to
+    attempt.life.apply(AttemptEvent::block);  // only what is committed can be gone back to
   } else if (attempt.next == Action::pause && !attempt.save_failed) {
     end(attempt, Outcome::paused, "");
   } else if (is_held && !attempt.save_failed &&
@@ -395,9 +315,10 @@ void Attempts::step(Attempt& attempt) {
   constexpr int max_commits_under_way = 2;
   if (attempt.pending_work >= max_commits_under_way) {
     attempt.next = Action::proceed;
-    attempt.waits = true;
+    attempt.life.apply(AttemptEvent::block);
     return;
   }
+  attempt.life.apply(AttemptEvent::step);
   attempt.worker_group->step(trial(attempt.trial).iteration + 1);
 }
 

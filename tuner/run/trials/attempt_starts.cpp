@@ -157,8 +157,8 @@ void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& b
   });
 }
 
-/// `goes_on`: the process of the worker group has the trial's checkpoint in memory.
-void Attempts::begin(TrialId id, WorkerGroup& worker_group, bool goes_on) {
+/// `is_warm`: the process of the worker group has the trial's checkpoint in memory.
+void Attempts::begin(TrialId id, WorkerGroup& worker_group, bool is_warm) {
   const Trial& chosen = trial(id);
   const bool was_started = chosen.attempt > 0;
   const int number = chosen.attempt + 1;
@@ -184,11 +184,11 @@ void Attempts::begin(TrialId id, WorkerGroup& worker_group, bool goes_on) {
   attempt.save_asked = committer_.experiment().is_waited_for(id);  // a clone, for its checkpoint
   circuit_breaker_.on_launch(id, committer_.steady());
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
-  if (goes_on) {
+  if (is_warm) {
     const auto process = worker_group.first();
     committer_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
-    attempt.has_begun = true;
-    attempt.goes_on = true;
+    attempt.is_warm = true;
+    attempt.life.apply(AttemptEvent::begin);
     worker_group.resume();
     step(attempt);
     return;
@@ -208,7 +208,7 @@ void Attempts::begin(TrialId id, WorkerGroup& worker_group, bool goes_on) {
 void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source,
                         const std::string& error) {
   Attempt* const attempt = find(id);
-  if (attempt == nullptr || attempt->number != number || attempt->ending) {
+  if (attempt == nullptr || attempt->number != number || attempt->life.is_ending()) {
     // It was ended meanwhile.
     const auto [owner, index] = source.checkpoint;
     if (index != 0) checkpoint_manager_.unpin(owner, index);
@@ -238,7 +238,7 @@ void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source
       make_plain(each, spec_, trial(id), attempt->source.plain);
     }
   }
-  attempt->has_begun = true;
+  attempt->life.apply(AttemptEvent::begin);
   worker_group.begin(std::move(processes), std::move(start));
   if (worker_group.state() == WorkerGroup::State::ready) set_out(*attempt);
 }

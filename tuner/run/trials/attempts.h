@@ -105,7 +105,8 @@ class Attempts {
   std::string take_failure() { return std::exchange(failure_, {}); }
   bool any_lives() const { return worker_groups_.any_lives(); }
   Seconds deadline() const {
-    return std::min({worker_groups_.deadline(), held_until(), logs_due(), kept_due(), hangs_due()});
+    return std::min(
+        {worker_groups_.deadline(), shutdown_due(), logs_due(), kept_due(), hangs_due()});
   }
   const std::map<TrialId, Attempt>& all() const { return attempts_; }
 
@@ -115,7 +116,7 @@ class Attempts {
   bool resume_warm(TrialId trial, const Resources& wanted, Slot& slot);
   void require_possible(TrialId trial, const Exploit& exploit) const;
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
-  void begin(TrialId trial, WorkerGroup& worker_group, bool goes_on = false);
+  void begin(TrialId trial, WorkerGroup& worker_group, bool is_warm = false);
   void prepared(TrialId trial, int number, CheckpointManager::Source source,
                 const std::string& error);
 
@@ -126,7 +127,6 @@ class Attempts {
   void on(Attempt& attempt, const WorkerGroup::Ready&);
   void on(Attempt& attempt, const WorkerGroup::Replaced&);
   void on(Attempt& attempt, WorkerGroup::Stepped& stepped);
-  void on(Attempt& attempt, const WorkerGroup::Saved& saved);
   void on(Attempt& attempt, const WorkerGroup::Failed& failed);
   void on(Attempt& attempt, const WorkerGroup::Overdue& overdue);
   void on(Attempt& attempt, const WorkerGroup::Gone& gone);
@@ -135,12 +135,15 @@ class Attempts {
   void on_returned(Attempt& attempt, bool can_save);
   bool tell_result(const Trial& before, const Result& result);
   void process_result(Attempt& attempt, Result&& result, std::vector<std::string> handed_over);
-  void adopt_checkpoint(Attempt& attempt, std::vector<std::string> reported);
   void set_out(Attempt& attempt);
-  void begin_save(Attempt& attempt);
-  void commit_save(Attempt& attempt, Save save);
   void carry_out(Attempt& attempt);
   void step(Attempt& attempt);
+
+  // attempt_saves.cpp
+  void begin_save(Attempt& attempt);
+  void on(Attempt& attempt, const WorkerGroup::Saved& saved);
+  void adopt_checkpoint(Attempt& attempt, std::vector<std::string> reported);
+  void commit_save(Attempt& attempt, Save save);
 
   // attempt_plain.cpp
   void on(Attempt& attempt, const WorkerGroup::AtEnd&);
@@ -156,17 +159,17 @@ class Attempts {
 
   // attempt_endings.cpp
   void end(Attempt& attempt, Outcome outcome, const std::string& reason);
-  void end(Attempt& attempt, Ending ending);
+  void end(Attempt& attempt, Ending ending, AttemptEvent by = AttemptEvent::leave);
   void try_to_close(Attempt& attempt);
   void look_into_failure(Attempt& attempt);
   void blame_disk(Attempt& attempt);
   void close(Attempt& attempt);
   void look_for_stall(Attempt& attempt);
-  void look_at_held();
+  void look_at_awaiting();
   void look_at_logs();
   void limit_logs(const std::vector<TrialId>& trials);
   Seconds logs_due() const;
-  Seconds held_until() const;
+  Seconds shutdown_due() const;
   void put_away(WorkerGroup& worker_group);
   void tell_end(TrialId trial, const AttemptEnded& ended);
 
@@ -222,7 +225,7 @@ class Attempts {
   Seconds hangs_looked_for_ = 0;    ///< steady; when that is due next
   Seconds forgiven_at_ = 0;         ///< steady; before it nobody's silence counts
   int lookers_ = 0;                 ///< jobs that look at processes
-  std::deque<TrialId> held_;        ///< see Attempt::held_until, in its order
+  std::deque<TrialId> awaiting_;    ///< a shutdown; in the order of Attempt::awaits_until
   Result told_result_;              ///< the copy that callbacks may write to
   std::string failure_;             ///< see take_failure
   Seconds logs_looked_at_ = 0;      ///< steady

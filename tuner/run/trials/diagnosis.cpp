@@ -111,7 +111,6 @@ LogDiagnosis look_into(const FailureJudge& judge, const std::filesystem::path& l
 }
 
 void add(Ending& ending, LogDiagnosis diagnosis, const std::filesystem::path& log) {
-  ending.looked_into = true;
   ending.no_retry = std::move(diagnosis.no_retry);
   if (ending.blame == Blame::unknown) ending.blame = diagnosis.blame;
   const std::string first_line = ending.reason.substr(0, ending.reason.find('\n'));
@@ -130,7 +129,7 @@ AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const Failur
                         const ShutdownState& shutdown, Seconds now) {
   AttemptEnded ended{attempt.trial, attempt.number, attempt.ending->outcome,
                      attempt.ending->reason};
-  if (attempt.has_said_done) ended.by = EndedBy::done;
+  ended.by = attempt.ended_by;
   if (attempt.stop_asked && ended.outcome == Outcome::paused) ended.outcome = Outcome::completed;
   if (attempt.stop_asked && ended.outcome == Outcome::failed) {
     // What it has reported is all that was wanted of it, however it goes.

@@ -76,7 +76,7 @@ void RunAdvice::on_first_result(const Metrics& metrics, bool can_save) {
 
 void RunAdvice::on_result(Attempt& attempt, const Trial& before, const Result& result) {
   config_effect_.on_result(before, result);
-  if (!spec_.plain || !spec_.plain->checkpoints || attempt.goes_on) return;
+  if (!spec_.plain || !spec_.plain->checkpoints || attempt.is_warm) return;
   const auto [owner, index] = attempt.source.checkpoint;
   repeated_start_.on_result(attempt.trial, attempt.start,
                             index != 0 ? std::optional(owner) : std::nullopt, result.metrics,
