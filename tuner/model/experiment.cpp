@@ -196,7 +196,7 @@ void Experiment::on(const TrialAdded& event, Seconds time) {
   trial.tag = event.tag;
   trial.start_checkpoint = event.start_checkpoint;
   trial.by_hand = event.by_hand;
-  control_handler_ += event.by_hand ? 1 : 0;
+  added_by_hand_ += event.by_hand ? 1 : 0;
   trials_.push_back(std::move(trial));
   set_state(trials_.back(), TrialState::pending, time);
 }

@@ -129,7 +129,7 @@ class Experiment {
   const std::string& ran() const { return ran_; }
 
   /// How many trials were added by hand.
-  std::size_t added_by_hand() const { return control_handler_; }
+  std::size_t added_by_hand() const { return added_by_hand_; }
 
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
@@ -228,7 +228,7 @@ class Experiment {
   /// By donor: the checkpoints that clones are to be restored from, an index for each clone.
   std::map<TrialId, std::multiset<int>> donated_;
   std::array<std::size_t, std::size(trial_ends)> ended_{};  ///< how many trials, by TrialEnd
-  std::size_t control_handler_ = 0;
+  std::size_t added_by_hand_ = 0;
   std::uint64_t last_event_ = 0;
   std::uint64_t results_ = 0;
   std::string stop_reason_;

@@ -546,7 +546,7 @@ void Experiment::load_totals(const Json& totals) {
                                   to_string(TrialId{static_cast<std::uint32_t>(i)}));
     }
     take_its_place(trial, waits ? queued_.at(trial.id) : 0);
-    control_handler_ += trial.by_hand ? 1 : 0;
+    added_by_hand_ += trial.by_hand ? 1 : 0;
     const auto is_known = [this](TrialId id) { return index_of(id) < trials_.size(); };
     const bool knows_donors =
         (!trial.donor || (is_known(trial.donor->trial) && !trial.lineage.empty())) &&
