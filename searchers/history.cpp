@@ -45,13 +45,14 @@ bool History::Row::has_worked() const {
   return has_ended && are_finite(scores);
 }
 
-History::History(SearchSpace space, std::size_t objectives)
-    : space_(std::move(space)), axes_(axes_of(space_)), objectives_(objectives) {}
+History::History(SearchSpace space, std::size_t objectives, Curves curves)
+    : space_(std::move(space)), axes_(axes_of(space_)), objectives_(objectives), kept_(curves) {}
 
 std::size_t History::add(TrialId id, const std::string& config) {
   const auto [entry, is_new] = places_.try_emplace(id, rows_.size());
   if (is_new) {
     rows_.push_back({.id = id});
+    if (kept_ == Curves::kept) curves_.emplace_back();
   } else {
     --counts_[rows_[entry->second].state];
   }
@@ -60,6 +61,7 @@ std::size_t History::add(TrialId id, const std::string& config) {
   row.iteration = 0;
   row.scores.clear();
   row.constraints.clear();
+  if (kept_ == Curves::kept) curves_[entry->second] = {};
   row.point = coordinates_of(space_, axes_, Json::parse(config));
   ++counts_[row.state];
   return entry->second;
@@ -68,6 +70,27 @@ std::size_t History::add(TrialId id, const std::string& config) {
 std::optional<std::size_t> History::find(TrialId id) const {
   const auto found = places_.find(id);
   return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void History::report(TrialId id, const Observation& result) {
+  if (kept_ == Curves::none) return;
+  if (const auto place = find(id)) add_to_curve(*place, result);
+}
+
+/// What comes once more replaces what was told of it and of what came after it.
+void History::add_to_curve(std::size_t place, const Observation& result) {
+  if (result.iteration == 0) return;  // it has no result
+  auto& [iterations, scores] = curves_[place];
+  while (!iterations.empty() && iterations.back() >= result.iteration) iterations.pop_back();
+  scores.resize(iterations.size() * objectives_);
+  iterations.push_back(result.iteration);
+  scores.insert(scores.end(), result.scores.begin(), result.scores.end());
+  scores.resize(iterations.size() * objectives_, no_number);
+}
+
+const History::Curve& History::curve(std::size_t place) const {
+  static const Curve none;
+  return kept_ == Curves::kept ? curves_.at(place) : none;
 }
 
 std::optional<std::size_t> History::end(TrialId id, const Observation& last, Ended how) {
@@ -80,6 +103,7 @@ std::optional<std::size_t> History::end(TrialId id, const Observation& last, End
   row.constraints = last.constraints;
   row.iteration = last.iteration;
   row.state = state_of(row.scores, how);
+  if (kept_ == Curves::kept) add_to_curve(*place, last);
   ++counts_[row.state];
   return place;
 }
@@ -113,6 +137,12 @@ Json History::save() const {
                 {"scores", scores},
                 {"points", points}};
   if (is_constrained) state["constraints"] = std::move(constraints);
+  if (kept_ == Curves::kept) {
+    Json& curves = state["curves"] = Json::array();
+    for (const Curve& curve : curves_) {
+      curves.push_back({curve.iterations, save_numbers(curve.scores)});
+    }
+  }
   return state;
 }
 
@@ -128,6 +158,7 @@ void History::load(const Json& state) {
   std::vector<Row> rows(ids.size());
   std::map<TrialId, std::size_t> places;
   std::map<State, std::size_t> counts;
+  std::vector<Curve> curves(kept_ == Curves::kept ? rows.size() : 0);
   std::size_t ended = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Row& row = rows[i];
@@ -151,7 +182,16 @@ void History::load(const Json& state) {
   if (iterations.size() != ended || scores.size() != ended * objectives_) {
     throw std::invalid_argument("columns of different length");
   }
+  const auto saved = state.find("curves");  // of whom has kept them
+  for (std::size_t i = 0; saved != state.end() && i < curves.size(); ++i) {
+    const Json& curve = saved->at(i);
+    curves[i] = {curve.at(0).get<std::vector<std::int64_t>>(), load_numbers(curve.at(1))};
+    if (curves[i].scores.size() != curves[i].iterations.size() * objectives_) {
+      throw std::invalid_argument("a curve with too many scores or too few");
+    }
+  }
   rows_ = std::move(rows);
+  curves_ = std::move(curves);
   places_ = std::move(places);
   counts_ = std::move(counts);
 }

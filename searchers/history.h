@@ -1,4 +1,5 @@
-// What a searcher that models was told: trials as points and scores.
+// What a searcher that models was told: trials as points and scores, and their curves if it wants
+// them.
 #pragma once
 
 #include <cstddef>
@@ -37,13 +38,25 @@ class History {
     bool has_worked() const;
   };
 
+  /// All results of a trial with the config that it has now, in order of their iterations.
+  struct Curve {
+    std::vector<std::int64_t> iterations;
+    std::vector<double> scores;  ///< one for each objective, iteration by iteration
+  };
+  enum class Curves {
+    none,  ///< `report` does nothing
+    kept,  ///< 16 bytes for each result, with one objective
+  };
+
   /// `space` has no grid.
-  History(SearchSpace space, std::size_t objectives);
+  History(SearchSpace space, std::size_t objectives, Curves curves = Curves::none);
 
   /// Returns the place of the trial's row. A trial that is told of again keeps its place, and is
   /// running.
   std::size_t add(TrialId id, const std::string& config);
-  /// The same; nothing if the trial is unknown.
+  /// A result that does not end the trial (Searcher::on_result, on_trial_pause).
+  void report(TrialId id, const Observation& result);
+  /// Returns the place; nothing if the trial is unknown.
   std::optional<std::size_t> end(TrialId id, const Observation& last, Ended how);
 
   std::optional<std::size_t> find(TrialId id) const;
@@ -54,16 +67,22 @@ class History {
   /// In the order in which the trials came.
   const std::vector<Row>& rows() const { return rows_; }
   std::size_t count(State state) const;
+  /// Of the row in that place; empty where none are kept.
+  const Curve& curve(std::size_t place) const;
 
   Json save() const;
   /// Throws what load_state (tuner/policy/policy_state.h) takes for a state that is not its own.
   void load(const Json& state);
 
  private:
+  void add_to_curve(std::size_t place, const Observation& result);
+
   SearchSpace space_;
   std::vector<Axis> axes_;
   std::size_t objectives_;
+  Curves kept_;
   std::vector<Row> rows_;
+  std::vector<Curve> curves_;  ///< by row, if they are kept
   std::map<TrialId, std::size_t> places_;
   std::map<State, std::size_t> counts_;
 };
