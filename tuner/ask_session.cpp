@@ -227,6 +227,11 @@ AskSession::Answered AskSession::suggest() {
     state.committer->commit(SuggestionAsked{*asked});
   }
   state.busy_s += state.clock->steady() - started;
+  if (std::holds_alternative<Resume>(*answer)) {
+    // Nobody is there who could go on with a trial that waits.
+    state.policies.searcher.pass_over();
+    return NothingNow{};
+  }
   if (std::holds_alternative<NothingNow>(*answer)) return NothingNow{};
   if (std::holds_alternative<Exhausted>(*answer)) return Exhausted{};
   auto& suggestion = std::get<Suggestion>(*answer);

@@ -22,7 +22,7 @@ namespace tune {
 
 /// Grows with every change to what a plugin sees: Catalogue, the policy interfaces, and the values
 /// that they take. A plugin of another number is refused.
-inline constexpr int plugin_abi = 12;
+inline constexpr int plugin_abi = 13;
 
 }  // namespace tune
 

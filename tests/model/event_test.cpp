@@ -44,6 +44,7 @@ std::vector<EventBody> one_of_each() {
       TrialAdded{TrialId{1}, R"({"config":{"x":"}"},"y":[1,2]})", "x=\xc3\xa4", "/a b"},
       AttemptStarted{TrialId{1}, 2, 3, {0, 5}},
       AttemptStarted{TrialId{1}, 3, 0, {0, 1}, {}, false, "GPU-4f,GPU-7e"},
+      AttemptStarted{.trial = TrialId{1}, .attempt = 4, .by_searcher = true},
       ProcessStarted{TrialId{1}, 2, 4711, 123456789012},
       ResultReported{TrialId{1}, 2, a_result(), {Action::stop, true, true}},
       CheckpointCommitted{TrialId{1}, checkpoint},

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "tests/support/catch.h"
+#include "tests/support/thawing_searcher.h"
 #include "tuner/base/error.h"
 
 using namespace tune;
@@ -305,4 +306,59 @@ TEST_CASE("A trial that needs more than there is in the spec's resources is refu
   Simulation simulation;
   simulation.spec.resources_per_trial = {{"cpu", 3}};
   REQUIRE_THROWS_WITH(simulation.run(), Catch::Matchers::Contains("/resources_per_trial: "));
+}
+
+TEST_CASE("A searcher has paused trials go on in a simulation, the same each time") {
+  const auto starts = [] {
+    Simulation simulation;
+    simulation.spec.num_samples = 3;
+    simulation.spec.resources = {{"cpu", 1}};
+    add_factory(simulation.catalogue.schedulers, "pause_once",
+                [](const Json&, const PolicyContext&) { return std::make_unique<PauseOnce>(); });
+    simulation.spec.scheduler = {{"type", "pause_once"}};
+    SimulationOptions options;
+    options.searcher = std::make_unique<ThawingSearcher>(3, 2);
+    struct Starts : Callback {
+      explicit Starts(std::string& to) : all(to) {}
+      std::string name() const override { return "starts"; }
+      void on_trial_start(const Trial& trial) override {
+        all += std::to_string(index_of(trial.id)) + " ";
+      }
+      std::string& all;
+    };
+    std::string all;
+    options.callbacks.push_back(std::make_unique<Starts>(all));
+    const auto outcome = simulate_experiment(simulation.spec, simulation.catalogue,
+                                             simulation.program, std::move(options));
+    CHECK(outcome.end.kind == LoopEnd::Kind::finished);
+    return all;
+  };
+  CHECK(starts() == "0 0 1 1 2 2 ");
+  CHECK(starts() == starts());
+}
+
+TEST_CASE("A searcher that has any paused trial go on brings no scheduler to a fault") {
+  const std::string scheduler = GENERATE(
+      R"({"type": "fifo"})", R"({"type": "asha", "max_t": 9})",
+      R"({"type": "asha_promotion", "max_t": 9})", R"({"type": "hyperband", "max_t": 9})",
+      R"({"type": "pbt", "perturbation_interval": 2, "hyperparam_mutations": {"x": {"uniform": [0, 1]}}})",
+      R"({"type": "pbt", "perturbation_interval": 2, "synch": true, "hyperparam_mutations": {"x": {"uniform": [0, 1]}}})",
+      R"({"type": "median_stopping", "grace_period": 2})");
+  CAPTURE(scheduler);
+  Simulation simulation;
+  simulation.spec.num_samples = 12;
+  simulation.spec.stop = Json::parse(R"({"training_iteration": 9})");
+  simulation.spec.scheduler = Json::parse(scheduler);
+  simulation.spec.checkpoint_config.checkpoint_frequency = 1;
+  simulation.program.step = [](SimulatedRun& run) {
+    const double loss = static_cast<double>(run.iteration) * run.config.at("x").get<double>();
+    return SimulatedStep{.metrics = parse_metrics(Json{{"loss", loss}}.dump()), .takes_s = 10};
+  };
+  SimulationOptions options;
+  options.searcher = std::make_unique<ThawingSearcher>(12, 12);
+  const auto outcome = simulate_experiment(simulation.spec, simulation.catalogue,
+                                           simulation.program, std::move(options));
+  CHECK(outcome.end.kind == LoopEnd::Kind::finished);
+  CHECK(outcome.results.experiment().trials().size() == 12);
+  for (const Trial& trial : outcome.results.experiment().trials()) CHECK(is_final(trial.state));
 }

@@ -61,6 +61,7 @@ void write(std::string& out, const AttemptStarted& event) {
   if (!event.gpus.empty()) put_numbers(out, "gpus", event.gpus);
   append_member_if(out, "saves_itself", event.saves_itself);
   append_member_if(out, "devices", event.devices);
+  append_member_if(out, "by_searcher", event.by_searcher);
 }
 void write(std::string& out, const ProcessStarted& event) {
   put_trial(out, event.trial);
@@ -277,9 +278,14 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
                       f.text_if("start_checkpoint"), f.flag("by_hand")};
   }
   if (type == "attempt") {
-    return AttemptStarted{f.trial(),           f.attempt(),         f.small("checkpoint", 0),
-                          f.integers("gpus"),  f.trial_if("donor"), f.flag("saves_itself"),
-                          f.text_if("devices")};
+    return AttemptStarted{f.trial(),
+                          f.attempt(),
+                          f.small("checkpoint", 0),
+                          f.integers("gpus"),
+                          f.trial_if("donor"),
+                          f.flag("saves_itself"),
+                          f.text_if("devices"),
+                          f.flag("by_searcher")};
   }
   if (type == "process") {
     return ProcessStarted{f.trial(), f.attempt(), f.integer("pid"),

@@ -49,6 +49,8 @@ struct AttemptStarted {
   bool saves_itself = false;          ///< which results get checkpoints is the program's own choice
   /// What its CUDA_VISIBLE_DEVICES says, where that is not the numbers in `gpus`.
   std::string devices = {};
+  /// The searcher, asked for a new trial, has answered that this one goes on.
+  bool by_searcher = false;
 };
 
 /// The attempt's process runs: the next driver ends this process if this driver dies.

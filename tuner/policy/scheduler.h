@@ -67,9 +67,9 @@ class Scheduler {
 
   /// Which PENDING or PAUSED trial should run next, given that resources are free at `now` (Unix
   /// time); nothing if none should. Only one that `Experiment::may_start`. With `more`, a new trial
-  /// can perhaps be had instead: if nothing is chosen the searcher is asked for one, and if it has
-  /// none, this is asked again without. The default is first come first served: PENDING before new
-  /// ones before PAUSED.
+  /// can perhaps be had instead: if nothing is chosen the searcher is asked for one, or for a
+  /// waiting one to go on, and if it has none, this is asked again without. The default is first
+  /// come first served: PENDING before new ones before PAUSED.
   virtual std::optional<TrialId> choose(const Experiment& experiment, Seconds now, bool more) const;
 
   /// For people: the state of each rung. Nothing from a scheduler without rungs.

@@ -16,10 +16,14 @@ struct Suggestion {
   Json config;
   std::string tag;  ///< what was drawn, short
 };
-struct NothingNow {};  ///< ask again after the next result or end of a trial
-struct Exhausted {};   ///< there will never be another
+/// No new trial: this one, which waits (PENDING or PAUSED), goes on.
+struct Resume {
+  TrialId trial{};
+};
+struct NothingNow {};  ///< ask again after the next result, pause or end of a trial
+struct Exhausted {};   ///< there will never be another, of either kind
 
-using Answer = std::variant<Suggestion, NothingNow, Exhausted>;
+using Answer = std::variant<Suggestion, Resume, NothingNow, Exhausted>;
 
 /// How good a trial is at one point of its training.
 struct Observation {
@@ -50,8 +54,22 @@ class Searcher {
  public:
   virtual ~Searcher() = default;
 
-  /// The config of trial `id`. Only a Suggestion may change the searcher.
+  /// What runs next: a Suggestion is the config of the new trial `id`. Only that may change the
+  /// searcher.
+  ///
+  /// Scheduler::choose comes first: this is asked where it has chosen no waiting trial, and it once
+  /// more where this has nothing. Whether a Resume is carried out the scheduler is not asked: it
+  /// hears of it as of each start (`on_trial_start`), like that of a trial which the user names. So
+  /// a scheduler that pauses by a plan of its own (hyperband, pbt) is no partner for a searcher
+  /// that resumes.
+  ///
+  /// A Resume of a trial that cannot go on by then (it runs, or has ended; the user has paused it;
+  /// it waits for a retry, or for its donor's checkpoint) counts as NothingNow: the user, and a
+  /// result in between, may be faster. One of a trial that there is not ends the run.
   virtual Answer suggest(TrialId id) = 0;
+
+  /// A Resume of this searcher's is carried out: an attempt of the trial begins.
+  virtual void on_trial_resume(TrialId id) { (void)id; }
 
   /// The trial has this config (JSON text), suggested by this searcher or not. Called again when a
   /// scheduler has given the trial another config: later results are of that config.

@@ -212,15 +212,15 @@ bool Loop::start_next() {
   obstacle_ = Obstacle::slot;
   Attempts::Slot slot = attempts_.find_slot();
   if (!slot) return false;
-  const auto trial = next_.choose(!attempts_.all().empty());
-  obstacle_ = trial ? Obstacle::disk : Obstacle::choice;
-  const bool has_space = options_.disk == nullptr || !trial || options_.disk->allows_launch();
-  if (!trial || !has_space) {
+  const auto chosen = next_.choose(!attempts_.all().empty());
+  obstacle_ = chosen ? Obstacle::disk : Obstacle::choice;
+  const bool has_space = options_.disk == nullptr || !chosen || options_.disk->allows_launch();
+  if (!chosen || !has_space) {
     attempts_.give_back(slot);
     return false;
   }
   obstacle_ = Obstacle::slot;
-  return attempts_.start(*trial, std::move(slot));
+  return attempts_.start(*chosen, std::move(slot));
 }
 
 std::string Loop::waits_for() const {

@@ -28,7 +28,7 @@ void NextTrial::forget_last_look() {
   retry_at_ = never_s;
 }
 
-std::optional<TrialId> NextTrial::choose(bool anything_runs) {
+std::optional<NextTrial::Choice> NextTrial::choose(bool anything_runs) {
   const Experiment& experiment = committer_.experiment();
   const Seconds now = committer_.now();
   if (!only_.empty()) return choose_named(now, anything_runs);
@@ -41,6 +41,11 @@ std::optional<TrialId> NextTrial::choose(bool anything_runs) {
     auto answer = policies_.searcher.answer(id);
     searcher_thinks_ = !answer;
     if (!answer) return std::nullopt;
+    if (const auto* const resume = std::get_if<Resume>(&*answer)) {
+      if (can_go_on(resume->trial, now)) return Choice{resume->trial, true};
+      policies_.searcher.pass_over();
+      answer = NothingNow{};
+    }
     auto* const suggestion = std::get_if<Suggestion>(&*answer);
     if (suggestion == nullptr) {
       if (const auto chosen = ask_scheduler(now, false)) return chosen;
@@ -49,8 +54,22 @@ std::optional<TrialId> NextTrial::choose(bool anything_runs) {
       return std::nullopt;
     }
     add(std::move(*suggestion), false);
-    if (!is_final(trial(id).state)) return id;
+    if (!is_final(trial(id).state)) return Choice{id};
   }
+}
+
+bool NextTrial::can_go_on(TrialId id, Seconds now) const {
+  const Experiment& experiment = committer_.experiment();
+  if (index_of(id) >= experiment.trials().size()) {
+    throw user_error("the searcher asks for what is not possible, that " + to_string(id) +
+                     " goes on, which there is not; the run was ended, and what was recorded "
+                     "before is kept");
+  }
+  return is_waiting(id) && experiment.may_start(id, now);
+}
+
+bool NextTrial::is_waiting(TrialId id) const {
+  return trial(id).state == TrialState::pending || trial(id).state == TrialState::paused;
 }
 
 void NextTrial::add(Suggestion suggestion, bool by_hand) {
@@ -60,18 +79,17 @@ void NextTrial::add(Suggestion suggestion, bool by_hand) {
   on_added_();
 }
 
-std::optional<TrialId> NextTrial::ask_scheduler(Seconds now, bool more) const {
+std::optional<NextTrial::Choice> NextTrial::ask_scheduler(Seconds now, bool more) const {
   const Experiment& experiment = committer_.experiment();
   const auto chosen = policies_.scheduler->choose(experiment, now, more);
   if (!chosen) return std::nullopt;
   const bool is_known = index_of(*chosen) < experiment.trials().size();
-  const bool is_waiting = is_known && (trial(*chosen).state == TrialState::pending ||
-                                       trial(*chosen).state == TrialState::paused);
-  if (is_waiting && experiment.may_start(*chosen, now)) return chosen;
+  const bool waits = is_known && is_waiting(*chosen);
+  if (waits && experiment.may_start(*chosen, now)) return Choice{*chosen};
   throw scheduler_fault("the start of " + to_string(*chosen) + ", which " +
-                        (!is_known    ? "there is not"
-                         : is_waiting ? "has to wait yet"
-                                      : std::string("is ") + to_string(trial(*chosen).state)));
+                        (!is_known ? "there is not"
+                         : waits   ? "has to wait yet"
+                                   : std::string("is ") + to_string(trial(*chosen).state)));
 }
 
 void NextTrial::wait_for_retries(Seconds now) {
@@ -97,12 +115,12 @@ void NextTrial::look_ahead() {
 }
 
 /// The user has chosen, no policy is asked.
-std::optional<TrialId> NextTrial::choose_named(Seconds now, bool anything_runs) {
+std::optional<NextTrial::Choice> NextTrial::choose_named(Seconds now, bool anything_runs) {
   const Experiment& experiment = committer_.experiment();
   for (const auto* const queue : {&experiment.pending(), &experiment.paused()}) {
     for (const auto& [place, id] : *queue) {
       if (!only_.contains(id)) continue;
-      if (experiment.may_start(id, now)) return id;
+      if (experiment.may_start(id, now)) return Choice{id};
       retry_at_ = std::min(retry_at_, trial(id).not_before);
     }
   }

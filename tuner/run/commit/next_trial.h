@@ -23,9 +23,13 @@ class NextTrial {
   NextTrial(EventCommitter& committer, Policies& policies, std::string start_checkpoint,
             std::set<TrialId> only, std::function<void()> on_added);
 
+  struct Choice {
+    TrialId trial{};
+    bool by_searcher = false;  ///< which lets a waiting one go on: to be recorded with its start
+  };
   /// Nothing: no trial may start now. `anything_runs`: some trial runs, whose end may let others
   /// start.
-  std::optional<TrialId> choose(bool anything_runs);
+  std::optional<Choice> choose(bool anything_runs);
   /// Records the next new trial. `by_hand`: no searcher has suggested it.
   void add(Suggestion suggestion, bool by_hand);
   /// Asks a searcher that takes its time for what may be wanted later.
@@ -49,8 +53,10 @@ class NextTrial {
   /// Of the trials that wait, the held ones.
   std::vector<TrialId> held() const;
   const Trial& trial(TrialId id) const { return committer_.experiment().trial(id); }
-  std::optional<TrialId> ask_scheduler(Seconds now, bool more) const;
-  std::optional<TrialId> choose_named(Seconds now, bool anything_runs);
+  std::optional<Choice> ask_scheduler(Seconds now, bool more) const;
+  std::optional<Choice> choose_named(Seconds now, bool anything_runs);
+  bool can_go_on(TrialId trial, Seconds now) const;
+  bool is_waiting(TrialId trial) const;
   void wait_for_retries(Seconds now);
   void ask_searcher(TrialId next, bool needed);
 

@@ -21,6 +21,17 @@ std::string name_of(const Decision& decision) {
   return name;
 }
 
+/// What the searcher would do, as a phrase after "the searcher would now".
+std::string name_of(const Answer& answer, TrialId next) {
+  if (const auto* const resume = std::get_if<Resume>(&answer)) {
+    return "let " + to_string(resume->trial) + " go on";
+  }
+  const auto* const suggestion = std::get_if<Suggestion>(&answer);
+  return "suggest " +
+         (suggestion != nullptr ? encode_numbers(suggestion->config).dump() : "nothing") + " for " +
+         to_string(next);
+}
+
 std::optional<std::string> differs(Policies& policies, const TrialAdded& recorded) {
   const auto answer = policies.searcher.answer_at_once(recorded.trial);
   const auto* const suggestion = std::get_if<Suggestion>(&answer);
@@ -28,9 +39,18 @@ std::optional<std::string> differs(Policies& policies, const TrialAdded& recorde
       is_same(encode_numbers(suggestion->config), Json::parse(recorded.config))) {
     return {};
   }
-  return "the searcher would now suggest " +
-         (suggestion != nullptr ? encode_numbers(suggestion->config).dump() : "nothing") + " for " +
-         to_string(recorded.trial) + ", recorded was " + recorded.config;
+  return "the searcher would now " + name_of(answer, recorded.trial) + ", recorded was " +
+         recorded.config;
+}
+
+std::optional<std::string> differs(Policies& policies, const Experiment& experiment,
+                                   const AttemptStarted& recorded) {
+  const TrialId next{static_cast<std::uint32_t>(experiment.trials().size())};
+  const auto answer = policies.searcher.answer_at_once(next);
+  const auto* const resume = std::get_if<Resume>(&answer);
+  if (resume != nullptr && resume->trial == recorded.trial) return {};
+  return "the searcher would now " + name_of(answer, next) + ", recorded was that " +
+         to_string(recorded.trial) + " goes on";
 }
 
 std::optional<std::string> differs(Policies& policies, const Experiment& experiment,
@@ -158,6 +178,7 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
   } else if (const auto* requeued = std::get_if<TrialRequeued>(&event.body)) {
     scheduler->on_trial_add(experiment.trial(requeued->trial));
   } else if (const auto* started = std::get_if<AttemptStarted>(&event.body)) {
+    if (started->by_searcher) searcher.on_trial_resume(started->trial);
     scheduler->on_trial_start(experiment.trial(started->trial));
   } else if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) {
     const Trial& trial = experiment.trial(ended->trial);
@@ -225,6 +246,8 @@ std::optional<std::string> replay(Policies& policies, Experiment& experiment, co
   std::optional<std::string> difference;
   if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
     if (!added->by_hand) difference = differs(policies, *added);
+  } else if (const auto* started = std::get_if<AttemptStarted>(&event.body)) {
+    if (started->by_searcher) difference = differs(policies, experiment, *started);
   } else if (const auto* reported = std::get_if<ResultReported>(&event.body)) {
     // `apply` refuses a record of an unknown trial.
     if (index_of(reported->trial) < experiment.trials().size()) {

@@ -66,6 +66,7 @@ void Suggester::on_change(Suggester fresh) {
 
 void Suggester::on_ask(TrialId trial) {
   asking_ = trial;
+  resume_.reset();  // nothing is asked behind one: it was passed over
   tell({.what = Told::What::ask, .trial = trial});
 }
 
@@ -104,6 +105,11 @@ void Suggester::on_result(const Trial& trial, const Result& result) {
     observation.scores.push_back(score_of(objective.mode, result.find(objective.metric)));
   }
   tell({.what = Told::What::result, .trial = trial.id, .observation = std::move(observation)});
+}
+
+void Suggester::on_trial_resume(TrialId trial) {
+  resume_.reset();
+  tell({.what = Told::What::resume, .trial = trial});
 }
 
 void Suggester::on_stop(TrialId trial) {
@@ -147,7 +153,8 @@ bool Suggester::is_held() const {
 std::optional<TrialId> Suggester::to_ask(TrialId next, bool needed) const {
   // One question at a time, and none after NothingNow until a result or an end has come: each
   // question is a record, and asking in vain each turn would fill the journal.
-  if (!is_slow_ || asking_ || in_vain_ || is_exhausted_ || error_) return std::nullopt;
+  const bool is_answered = asking_ || resume_ || in_vain_ || is_exhausted_ || error_;
+  if (!is_slow_ || is_answered) return std::nullopt;
   const std::int64_t wanted = std::max(limits_.ahead, needed && !is_held() ? 1 : 0);
   if (std::ssize(stock_) >= wanted) return std::nullopt;
   return TrialId{static_cast<std::uint32_t>(index_of(next) + stock_.size())};
@@ -160,15 +167,22 @@ std::optional<Answer> Suggester::answer(TrialId next) {
     ensure(stock_.front().first == next, "suggestions are for the trials to come, in order");
     return stock_.front().second;
   }
+  if (resume_) return Resume{*resume_};
   if (error_) std::rethrow_exception(error_);
   if (is_exhausted_) return Exhausted{};
   if (in_vain_) return NothingNow{};
   return std::nullopt;
 }
 
+void Suggester::pass_over() {
+  resume_.reset();
+  in_vain_ = true;
+}
+
 Answer Suggester::answer_at_once(TrialId next) {
   const bool was_asked = !stock_.empty() && stock_.front().first == next;
-  return was_asked ? Answer(stock_.front().second) : suggest(next);
+  if (was_asked) return stock_.front().second;
+  return resume_ ? Answer(Resume{*resume_}) : suggest(next);
 }
 
 Answer Suggester::suggest(TrialId trial) {
@@ -196,6 +210,7 @@ Suggester::Reply Suggester::perform(Told& told) {
   switch (told.what) {
     case Told::What::ask:
       last_answer_.reset();
+      last_resume_.reset();
       try {
         reply.answer = suggest(told.trial);
       } catch (...) {
@@ -206,6 +221,8 @@ Suggester::Reply Suggester::perform(Told& told) {
       if (const auto* const suggestion = std::get_if<Suggestion>(&*reply.answer)) {
         searcher_->on_trial_add(told.trial, encode_numbers(suggestion->config).dump());
         last_answer_.emplace(told.trial, *suggestion);
+      } else if (const auto* const resume = std::get_if<Resume>(&*reply.answer)) {
+        last_resume_ = resume->trial;
       }
       break;
     case Told::What::add:
@@ -225,6 +242,9 @@ Suggester::Reply Suggester::perform(Told& told) {
       }
       break;
     }
+    case Told::What::resume:
+      searcher_->on_trial_resume(told.trial);
+      break;
     case Told::What::result:
       searcher_->on_result(told.trial, told.observation);
       break;
@@ -243,6 +263,7 @@ Suggester::Reply Suggester::perform(Told& told) {
       // What was on its way when the save was asked for, has come by now.
       const bool was_asking = suggestions.erase("asking") > 0;
       if (was_asking && last_answer_) suggestions["stock"].push_back(to_json(*last_answer_));
+      if (was_asking && last_resume_) suggestions["resume"] = index_of(*last_resume_);
       reply.saved = {{"searcher", searcher_->save()}, {"suggestions", std::move(suggestions)}};
       reply.then = std::move(told.then);
       break;
@@ -259,6 +280,7 @@ void Suggester::apply(Reply reply) {
     if (reply.answer) {
       auto* const suggestion = std::get_if<Suggestion>(&*reply.answer);
       if (suggestion != nullptr) stock_.emplace_back(trial, std::move(*suggestion));
+      if (const auto* const resume = std::get_if<Resume>(&*reply.answer)) resume_ = resume->trial;
       in_vain_ = !is_old && std::holds_alternative<NothingNow>(*reply.answer);
       is_exhausted_ = !is_old && std::holds_alternative<Exhausted>(*reply.answer);
     }
@@ -297,6 +319,7 @@ Json Suggester::own_state() const {
   for (const auto& [trial, is_stopped] : live_) live.push_back({index_of(trial), is_stopped});
   Json state = {
       {"stock", std::move(stock)}, {"live", std::move(live)}, {"batch_full", is_batch_full_}};
+  if (resume_) state["resume"] = index_of(*resume_);
   if (asking_) state["asking"] = true;
   return state;
 }
@@ -311,6 +334,7 @@ Json Suggester::save() const {
 
 void Suggester::load(const Json& state) {
   std::deque<std::pair<TrialId, Suggestion>> stock;
+  std::optional<TrialId> resume;
   std::map<TrialId, bool> live;
   bool is_batch_full = false;
   load_state("the searcher", [&] {
@@ -323,10 +347,12 @@ void Suggester::load(const Json& state) {
     for (const Json& entry : found->at("live")) {
       live.emplace(TrialId(entry.at(0).get<std::uint32_t>()), entry.at(1).get<bool>());
     }
+    if (found->contains("resume")) resume = TrialId(found->at("resume").get<std::uint32_t>());
     is_batch_full = found->at("batch_full").get<bool>();
   });
   searcher_->load(state.at("searcher"));
   stock_ = std::move(stock);
+  resume_ = resume;
   live_ = std::move(live);
   is_batch_full_ = is_batch_full;
 }

@@ -43,7 +43,8 @@ class Suggester {
   void on_trial_add_by_hand(TrialId trial, const std::string& config);
   void on_exploit(TrialId trial, const std::string& new_config);
   void on_result(const Trial& trial, const Result& result);
-  void on_stop(TrialId trial);  ///< the trial is ended before its training is complete
+  void on_trial_resume(TrialId trial);  ///< since this has answered so
+  void on_stop(TrialId trial);          ///< the trial is ended before its training is complete
   void on_trial_pause(const Trial& trial);
   /// `is_of_machine`: it has failed, and that was the machine's fault.
   void on_trial_end(const Trial& trial, bool is_of_machine = false);
@@ -57,8 +58,11 @@ class Suggester {
   /// if there is no use.
   std::optional<TrialId> to_ask(TrialId next, bool needed) const;
   /// The searcher's answer for the next new trial; nothing: it has not come yet. A suggestion stays
-  /// until the trial is added. Rethrows what the searcher has thrown.
+  /// until the trial is added, a Resume until it is carried out, passed over, or something else is
+  /// asked. Rethrows what the searcher has thrown.
   std::optional<Answer> answer(TrialId next);
+  /// The last answer was a Resume that is not possible.
+  void pass_over();
   /// The same during a replay: the answer that was asked for before, else asks now and waits.
   Answer answer_at_once(TrialId next);
 
@@ -72,7 +76,7 @@ class Suggester {
 
  private:
   struct Told {
-    enum class What { ask, add, add_by_hand, result, pause, end, change, save } what;
+    enum class What { ask, add, add_by_hand, resume, result, pause, end, change, save } what;
     TrialId trial{};
     std::string config = {};
     Observation observation = {};
@@ -109,6 +113,7 @@ class Suggester {
   std::optional<TrialId> asking_;  ///< its answer is on its way
   bool is_asking_old_ = false;     ///< the searcher that was asked has been replaced since
   std::deque<std::pair<TrialId, Suggestion>> stock_;
+  std::optional<TrialId> resume_;  ///< to go on once the stock is used up: it was the last answer
   bool is_exhausted_ = false;
   bool in_vain_ = false;      ///< NothingNow was the last answer, and nothing has happened since
   std::exception_ptr error_;  ///< what the searcher threw when it was asked
@@ -119,8 +124,9 @@ class Suggester {
   std::vector<Told> queue_;  ///< not given to a thread yet
   bool is_wanted_ = false;   ///< there is something in it that cannot wait
   bool is_working_ = false;
-  /// The suggestion that the last ask gave, if any; only the thread that runs `perform` uses it.
+  /// What the last ask gave, if it was one of these; only the thread that runs `perform` uses them.
   std::optional<std::pair<TrialId, Suggestion>> last_answer_;
+  std::optional<TrialId> last_resume_;
 };
 
 }  // namespace tune

@@ -78,9 +78,10 @@ void Attempts::give_back(const Slot& slot) {
   if (slot.allocation) resources_.release(*slot.allocation);
 }
 
-bool Attempts::start(TrialId id, Slot slot) {
+bool Attempts::start(const NextTrial::Choice& chosen, Slot slot) {
+  const TrialId id = chosen.trial;
   const Resources& wanted = resources_of(id);
-  if (kept_.find(id) != nullptr && resume_warm(id, wanted, slot)) return true;
+  if (kept_.find(id) != nullptr && resume_warm(chosen, wanted, slot)) return true;
   if (!slot) return false;
   if (!is_of(slot.idle != nullptr ? slot.idle->allocation() : *slot.allocation, wanted)) {
     give_back(slot);
@@ -93,13 +94,15 @@ bool Attempts::start(TrialId id, Slot slot) {
     if (!slot) return false;
   }
   if (slot.idle != nullptr) idle_.pop_back();
-  begin(id, slot.idle != nullptr ? *slot.idle : worker_groups_.open(std::move(*slot.allocation)));
+  begin(chosen,
+        slot.idle != nullptr ? *slot.idle : worker_groups_.open(std::move(*slot.allocation)));
   return true;
 }
 
 /// The trial goes on in the process that waits for it: true. Else `slot` is what it may have
 /// instead, if it need not wait for room first.
-bool Attempts::resume_warm(TrialId id, const Resources& wanted, Slot& slot) {
+bool Attempts::resume_warm(const NextTrial::Choice& chosen, const Resources& wanted, Slot& slot) {
+  const TrialId id = chosen.trial;
   const WarmPool::Kept kept = *kept_.find(id);
   WorkerGroup& own = *kept.worker_group;
   const bool is_as_it_was = has_restore_point(id, kept);
@@ -113,7 +116,7 @@ bool Attempts::resume_warm(TrialId id, const Resources& wanted, Slot& slot) {
     if (resources_.acquire_again(kept.held)) {
       kept_.remove(id);
       own.hold(kept.held);
-      begin(id, own, is_as_it_was);
+      begin(chosen, own, is_as_it_was);
       return true;
     }
     slot = {nullptr, resources_.acquire(wanted)};
@@ -158,20 +161,21 @@ void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& b
 }
 
 /// `is_warm`: the process of the worker group has the trial's checkpoint in memory.
-void Attempts::begin(TrialId id, WorkerGroup& worker_group, bool is_warm) {
-  const Trial& chosen = trial(id);
-  const bool was_started = chosen.attempt > 0;
-  const int number = chosen.attempt + 1;
+void Attempts::begin(const NextTrial::Choice& chosen, WorkerGroup& worker_group, bool is_warm) {
+  const TrialId id = chosen.trial;
+  const Trial& waiting = trial(id);
+  const bool was_started = waiting.attempt > 0;
+  const int number = waiting.attempt + 1;
   const auto [owner, checkpoint] = committer_.experiment().restore_point(id);
-  advice_.on_start(chosen, checkpoint);
-  const auto before = chosen.donor;
+  advice_.on_start(waiting, checkpoint);
+  const auto before = waiting.donor;
   const Allocation& allocation = worker_group.allocation();
   const std::string devices = visible_devices(launch_, allocation);
-  committer_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0,
-                                   allocation.gpus,
-                                   owner == id ? std::nullopt : std::optional(owner),
-                                   spec_.plain && spec_.plain->checkpoints.has_value(),
-                                   devices == numbers_of(allocation.gpus) ? "" : devices});
+  committer_.commit(
+      AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0, allocation.gpus,
+                     owner == id ? std::nullopt : std::optional(owner),
+                     spec_.plain && spec_.plain->checkpoints.has_value(),
+                     devices == numbers_of(allocation.gpus) ? "" : devices, chosen.by_searcher});
   checkpoint_manager_.release(id, before);
   worker_group.trial = id;
   Attempt& attempt = attempts_[id];

@@ -62,7 +62,7 @@ class Attempts {
   /// What has to end before there is a slot, as a phrase.
   std::string place_awaited() const;
   /// False: the trial needs other resources than the slot has, and they are not free now.
-  bool start(TrialId trial, Slot slot);
+  bool start(const NextTrial::Choice& chosen, Slot slot);
 
   // What happened to processes.
   template <class Wakeup>
@@ -113,10 +113,10 @@ class Attempts {
  private:
   // attempt_starts.cpp
   const Resources& resources_of(TrialId trial) const;
-  bool resume_warm(TrialId trial, const Resources& wanted, Slot& slot);
+  bool resume_warm(const NextTrial::Choice& chosen, const Resources& wanted, Slot& slot);
   void require_possible(TrialId trial, const Exploit& exploit) const;
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
-  void begin(TrialId trial, WorkerGroup& worker_group, bool is_warm = false);
+  void begin(const NextTrial::Choice& chosen, WorkerGroup& worker_group, bool is_warm = false);
   void prepared(TrialId trial, int number, CheckpointManager::Source source,
                 const std::string& error);
 
