@@ -29,7 +29,8 @@ LIBRARIES = [
     (r"nlohmann/", r"trainable/values\.h"),
     (r"boost/random/sobol\.hpp", r"searchers/sobol\.cpp"),
     (r"boost/process\.hpp", r"tests/bench/spawn\.cpp"),
-    (r"boost/", r"tuner/(process|execution|control)/"),
+    (r"boost/", r"tuner/(process|execution|control|cluster)/"),
+    (r"openssl/", r"tuner/cluster/tls\.cpp"),
     (r"(arpa|netinet)/", r"(tuner|tests)/(remote/http|process/reserved_port|execution/reserved_port)[^/]*\.cpp"),
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(base|model|execution)/.*\.cpp|tuner/model/(metrics_dom|json_fields)\.h"),

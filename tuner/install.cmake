@@ -7,7 +7,7 @@ set(tune_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tune)
 set(tune_driver_rooms
     tune_base tune_disk tune_model tune_policy tune_process tune_math tune_space tune_callbacks
     tune_schedulers tune_searchers tune_journal tune_checkpoints tune_control tune_script
-    tune_execution tune_execution_reactor tune_execution_script tune_execution_local tune_host tune_remote tune_spec
+    tune_execution tune_execution_reactor tune_execution_script tune_execution_local tune_cluster tune_host tune_remote tune_spec
     tune_run_commit tune_run_checkpoints tune_run_workers tune_run_trials tune_run tune_simulation)
 foreach(room IN LISTS tune_driver_rooms)
   string(REPLACE "tune_" "" exported ${room})

@@ -44,5 +44,5 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What a C++ program needs to compile against: a trainable the first, a driver all of them.
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" boost ${Boost_VERSION})
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-    "nlohmann-json3-dev, libboost${boost}-dev, libboost-filesystem${boost}-dev, libsimdjson-dev, libre2-dev, rclone")
+    "nlohmann-json3-dev, libboost${boost}-dev, libboost-filesystem${boost}-dev, libsimdjson-dev, libre2-dev, libssl-dev, rclone")
 include(CPack)

@@ -90,6 +90,8 @@ std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResourc
     const auto why = overlap(remote_below(spec.remote.path, spec.name), experiment_directory(spec));
     if (why) problems.push_back({"/remote/path", *why});
   }
+  // What other machines have is seen once their agents have joined.
+  if (!spec.cluster.hosts.empty()) return problems;
   const auto gpus = spec.resources.find("gpu");
   const std::size_t found = detected.gpus.size();
   if (gpus != spec.resources.end() && found > 0 && gpus->second > static_cast<double>(found)) {

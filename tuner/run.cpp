@@ -22,6 +22,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/cluster/agent_executor.h"
 #include "tuner/execution/local/process_executor.h"
 #include "tuner/host/policy_programs.h"
 #include "tuner/host/program_policies.h"
@@ -162,8 +163,51 @@ struct Engine {
     require_launches();
   }
 
-  void set_up_callbacks() {
-    set_up(callbacks, spec, experiment, policies, directory, total_resources(spec, detected));
+  void set_up_callbacks() { set_up(callbacks, spec, experiment, policies, directory, totals()); }
+
+  /// On all nodes together, or on this machine.
+  Resources totals() const {
+    if (nodes.empty()) return total_resources(spec, detected);
+    Resources sum;
+    for (const NodeResources& node : nodes) {
+      for (const auto& [name, amount] : node.totals) sum[name] += amount;
+    }
+    return sum;
+  }
+
+  std::unique_ptr<AsioReactor> make_reactor() const {
+    return std::make_unique<AsioReactor>(
+        options.handle_signals ? Interrupts::report : Interrupts::leave_alone, watchdog.get());
+  }
+
+  /// Has an agent on each node, before anything of the experiment is made or changed: what is wrong
+  /// with one is wrong at once.
+  void start_cluster() {
+    const ClusterConfig& config = spec.cluster;
+    if (config.hosts.empty()) return;
+    cluster_reactor = make_reactor();
+    cluster = std::make_unique<AgentExecutor>(
+        *cluster_reactor,
+        ClusterOptions{
+            .directory = directory,
+            .hosts = config.hosts,
+            .launcher = config.launcher,
+            .program = options.agent_program,
+            .bind = config.bind ? *config.bind : address_towards(config.hosts),
+            .lease_s = config.agent_lease_s,
+            .version = version(),
+            .resources = spec.resources,
+            .groups = watchdog ? &watchdog->groups() : nullptr,
+            .notice = [this](const std::string& sentence) { callbacks.notice_later(sentence); }});
+    nodes = cluster->start([this] { return is_interrupted(); });
+    if (const auto reason = ResourcePool(nodes).impossible(spec.resources_per_trial)) {
+      throw user_error(*reason + "; a trial, with all its workers, runs on one node");
+    }
+    std::string what;
+    for (const NodeResources& node : nodes) {
+      what += (what.empty() ? "" : ", ") + node.name + " " + text_of_resources(node.totals);
+    }
+    callbacks.notice("trials run on " + count_of(nodes.size(), "node") + ": " + what);
   }
 
   /// From before the experiment is locked: who is interrupted while it is read leaves in good order
@@ -176,11 +220,13 @@ struct Engine {
   }
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
-    AsioReactor reactor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone,
-                        watchdog.get());
-    ProcessExecutor executor(reactor);
+    const auto own_reactor = cluster ? std::move(cluster_reactor) : make_reactor();
+    AsioReactor& reactor = *own_reactor;
+    const std::unique_ptr<Executor> executor = cluster
+                                                   ? std::unique_ptr<Executor>(std::move(cluster))
+                                                   : std::make_unique<ProcessExecutor>(reactor);
     RunParts drive({spec, experiment, policies, store, callbacks, std::move(changes)},
-                   {.executor = executor,
+                   {.executor = *executor,
                     .reactor = reactor,
                     .clock = *clock,
                     .checkpoints = checkpoints,
@@ -199,14 +245,17 @@ struct Engine {
     LoopEnd end = run(
         drive, {.launch = {.experiment_dir = directory,
                            .session_mark = to_text(session_mark(this_process(clock->now()))),
-                           .gpu_names = gpu_names(spec, detected),
+                           .gpu_names = nodes.empty() ? gpu_names(spec, detected)
+                                                      : std::vector<std::string>(),
                            .sets_threads = std::getenv(threads_variable) == nullptr},
-                .resources = total_resources(spec, detected),
+                .resources = totals(),
+                .nodes = nodes,
                 .interrupt_grace_s = options.interrupt_grace_s,
                 .only = std::move(only),
                 .disk = &disk_guard,
-                .memory = machine_memory(),
-                .look = look_at_processes,
+                // Of processes on other machines nothing is seen here.
+                .memory = nodes.empty() ? machine_memory() : MemoryMeter(),
+                .look = nodes.empty() ? ProcessLook(look_at_processes) : ProcessLook(),
                 .tick_s = 1,
                 .change_spec =
                     [this](const ExperimentSpec& now, const Json& fields) {
@@ -305,7 +354,9 @@ struct Engine {
   }
 
   void start_session(EventCommitter& committer) {
-    for (const auto& notice : detected.notices) callbacks.notice(notice);
+    if (nodes.empty()) {
+      for (const auto& notice : detected.notices) callbacks.notice(notice);
+    }
     const std::string ran = what_runs(spec, options.command_line);
     const std::string change = another_program(experiment.ran(), ran);
     begin_session(committer, this_process(clock->now()), version(), ran);
@@ -331,6 +382,8 @@ struct Engine {
     std::vector<RecordedProcess> recorded;
     if (experiment.host() == self.host) {
       for (const auto& [trial, process] : experiment.processes()) {
+        // The numbers of other nodes' processes are of others here.
+        if (std::string_view(experiment.trial(trial).host) != self.host) continue;
         recorded.push_back({to_string(trial), process.pid, process.start_ticks});
       }
     } else if (!experiment.processes().empty()) {
@@ -365,6 +418,10 @@ struct Engine {
   std::unique_ptr<Replicator> replicator;  ///< none where the spec names no remote
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
+  std::vector<NodeResources> nodes;  ///< none: trials run on this machine
+  /// Both until the run has them; none without a cluster.
+  std::unique_ptr<AsioReactor> cluster_reactor;
+  std::unique_ptr<AgentExecutor> cluster;
 };
 
 /// Whether trials have a result.json.
@@ -487,7 +544,10 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
   LeaseWatch watch;
   wait_for_lease(*engine.own_files, engine.directory, watch, options);
   engine.listen_to_signals();
-  if (!ExperimentStore::exists(*engine.files, engine.directory)) engine.open_remote();
+  if (!ExperimentStore::exists(*engine.files, engine.directory)) {
+    engine.open_remote();
+    engine.start_cluster();
+  }
   auto store = ExperimentStore::create(*engine.own_files, engine.directory, to_json(spec),
                                        engine.owner(), &watch);
   engine.set_up_callbacks();
@@ -544,6 +604,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
                                      options.salvage ? salvage : std::function<void()>(), &watch);
   (void)engine.known_on_remote();  // Error if what is only on a remote would be out of reach
   engine.open_remote();
+  engine.start_cluster();
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();
   engine.changes = recovery.take_changes();

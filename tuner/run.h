@@ -28,6 +28,8 @@ struct RunOptions {
   Seconds interrupt_grace_s = 30;
   /// Other hosts take this driver for dead once it has given no sign of life for so long.
   Seconds lease_s = 60;
+  /// The program `tune` as the hosts of a cluster find it, to be their agent.
+  std::string agent_program = "tune";
   /// The words that started this driver, to be recorded; empty: not known.
   std::vector<std::string> command_line;
   /// Called again and again while a run waits, before it begins, for the lease of an earlier driver

@@ -32,6 +32,16 @@ void add_style(CLI::App& command, RunStyle& style) {
            "How it has ended, as one JSON object; progress goes to standard error");
 }
 
+void add_agent(CLI::App& app, Line& line) {
+  CLI::App* const agent =
+      add_command(app, "agent", "Run trials on this machine for a driver elsewhere (--hosts)",
+                  "  tune agent /shared/results/digits\n"
+                  "  tune agent /shared/results/digits --node oak\n");
+  add_directory(*agent, line.agent.directory);
+  agent->add_option("--node", line.agent.node, "What the driver calls this machine [its name]")
+      ->type_name("NAME");
+}
+
 void add_check(CLI::App& app, Line& line) {
   CheckRequest& request = line.check;
   CLI::App* const check =
@@ -174,6 +184,7 @@ void add_run_commands(CLI::App& app, Line& line) {
                    "With a longer --stop: trials that a shorter one has ended go on too");
   add_spec_fields(*resume, line.spec, SpecFields::changes);
   add_style(*resume, line.style);
+  add_agent(app, line);
 }
 
 void add_remote_commands(CLI::App& app, Line& line) {

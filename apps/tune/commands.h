@@ -42,6 +42,13 @@ struct ResumeRequest {
 /// `changes`: over the recorded spec, without a file.
 int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style);
 
+struct AgentRequest {
+  std::string directory;
+  std::string node;  ///< its name; empty: the host's
+};
+/// Runs trials for the driver of an experiment, until that needs it no more.
+int agent_command(const AgentRequest& request);
+
 /// Says whether the spec is good, or everything that is wrong with it.
 int validate_command(const SpecSource& source, bool json);
 /// Shows what a run would do; starts and writes nothing.

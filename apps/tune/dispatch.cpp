@@ -27,6 +27,7 @@ int carry_out(const std::string& name, Line& line) {
     throw user_error("give the experiment's directory: tune resume DIR");
   }
   if (name == "resume") return resume_command(line.resume, line.spec, line.style);
+  if (name == "agent") return agent_command(line.agent);
   if (name == "pull") return pull_command(line.remote);
   if (name == "fetch") return fetch_command(line.remote);
   if (name == "push") return push_command(line.remote);

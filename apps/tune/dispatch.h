@@ -12,6 +12,7 @@ struct Line {
   SpecSource spec;
   RunStyle style;
   ResumeRequest resume;
+  AgentRequest agent;
   RemoteRequest remote;
   ListRequest list;
   CompareRequest compare;

@@ -71,6 +71,10 @@ TEST_CASE("The end of a process that nobody asked to leave has an outcome and a 
   ending = ending_of({.how = How::lost, .reason = "it does not end"}, true, facts);
   CHECK(ending.outcome == Outcome::failed);
   CHECK(ending.reason == "it does not end");
+  // A lost node is no failure of what ran there.
+  ending = ending_of({.how = How::node_lost, .reason = "node elm is lost: why"}, true, facts);
+  CHECK(ending.outcome == Outcome::interrupted);
+  CHECK(ending.reason == "lost_node: node elm is lost: why");
   // What stands in its way before it comes to anything is no failure of the trial's, nor is what
   // the machine cannot start.
   const Gone in_its_way{.how = How::exited, .exit_code = 1, .obstacle = "port 7 is taken"};

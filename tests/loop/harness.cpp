@@ -115,6 +115,8 @@ LoopEnd Harness::run() {
          "policies answer a replay as they did: " + recovery.difference().value_or(""));
 
   FakeExecutor fake(clock, files, program);
+  for (const auto& [time, node] : std::exchange(nodes_lost, {})) fake.lose_node(time, node);
+  for (const auto& [time, node] : std::exchange(joins, {})) fake.at(time, NodeJoined{node});
   executor = &fake;
   for (const auto& [time, signal] : signals) fake.at(time, Interrupted{signal});
   signals.clear();
@@ -150,6 +152,7 @@ LoopEnd Harness::run() {
   Loop loop(spec,
             {.launch = {.experiment_dir = trials_place},
              .resources = resources,
+             .nodes = nodes,
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},
              .disk = &disk,

@@ -64,6 +64,9 @@ class Harness {
   std::filesystem::path trials_place = directory;  ///< where what the loop reads by itself lies
   ExperimentSpec spec;
   Resources resources{{"cpu", 2}};
+  std::vector<NodeResources> nodes;                      ///< empty: one machine, with `resources`
+  std::vector<std::pair<Seconds, int>> nodes_lost;       ///< when and which, in the next run
+  std::vector<std::pair<Seconds, NodeResources>> joins;  ///< when and what, in the next run
   MemoryMeter memory;
   ProcessLook look;
   int trials = 4;

@@ -127,6 +127,21 @@ TEST_CASE("Every way out is stop, SIGTERM, SIGKILL, and an end", "[worker_group]
   }
 }
 
+TEST_CASE("Processes whose node is lost are gone, in whatever state they were", "[worker_group]") {
+  for (const State state : {State::launching, State::ready, State::stepping, State::saving,
+                            State::idle, State::leaving, State::offered}) {
+    CAPTURE(to_string(state));
+    World world;
+    world.go_to(state);
+    const auto event = world.talk.on_wakeup(Lost{world.only(), "node elm is lost"});
+    const auto& gone = std::get<WorkerGroup::Gone>(event);
+    CHECK(gone.how == WorkerGroup::Gone::How::node_lost);
+    CHECK(gone.reason == "node elm is lost");
+    CHECK_FALSE(world.talk.has_processes());
+    CHECK(world.talk.state() == State::none);
+  }
+}
+
 TEST_CASE("Who is killed at once is not asked before", "[worker_group]") {
   World world;
   world.go_to(State::stepping);

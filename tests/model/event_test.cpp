@@ -45,6 +45,7 @@ std::vector<EventBody> one_of_each() {
       AttemptStarted{TrialId{1}, 2, 3, {0, 5}},
       AttemptStarted{TrialId{1}, 3, 0, {0, 1}, {}, false, "GPU-4f,GPU-7e"},
       AttemptStarted{.trial = TrialId{1}, .attempt = 4, .by_searcher = true},
+      AttemptStarted{TrialId{1}, 4, 0, {2}, {}, false, "0", false, "elm"},
       ProcessStarted{TrialId{1}, 2, 4711, 123456789012},
       ResultReported{TrialId{1}, 2, a_result(), {Action::stop, true, true}},
       CheckpointCommitted{TrialId{1}, checkpoint},

@@ -209,6 +209,10 @@ TEST_CASE("A trial knows where its last attempt ran, and with which gpus, over a
     CHECK(trial->host == "oak");
     CHECK(*trial->gpus == "GPU-4f");
   }
+  // On another machine than its driver's.
+  story.end(Outcome::interrupted);
+  story.then(AttemptStarted{TrialId{0}, 3, 0, {}, {}, false, {}, false, "elm"});
+  CHECK(story.trial().host == "elm");
 }
 
 TEST_CASE("Records that contradict the state are refused", "[experiment]") {

@@ -144,3 +144,41 @@ TEST_CASE("What was held once is had again while the same devices are free", "[r
   pool.release(*other);
   CHECK(pool.used() == Resources{{"cpu", 0}, {"gpu", 0}});
 }
+
+TEST_CASE("A request gets all that it wants from one node, the one with most room",
+          "[resources][nodes]") {
+  ResourcePool pool(std::vector<NodeResources>{{"oak", {{"cpu", 4}, {"gpu", 2}}, {"0", "1"}},
+                                               {"elm", {{"cpu", 8}, {"gpu", 1}}, {"0"}}});
+  CHECK_FALSE(pool.impossible({{"cpu", 8}}));
+  CHECK(pool.impossible({{"cpu", 8}, {"gpu", 2}}) ==
+        "a trial takes 8 of 'cpu', but there are 4 on one node");
+  const auto first = pool.acquire({{"gpu", 1}});
+  REQUIRE(first);
+  CHECK(first->node == 0);
+  const auto second = pool.acquire({{"gpu", 1}});
+  REQUIRE(second);
+  CHECK(second->node == 1);
+  CHECK(second->gpus == Gpus{2});
+  CHECK_FALSE(pool.acquire({{"gpu", 2}}));  // one on each is not two
+  pool.release(*first);
+  CHECK(pool.acquire({{"gpu", 2}})->node == 0);
+  pool.release(*second);
+  CHECK(pool.acquire_again(*second));
+  CHECK_FALSE(pool.acquire_again(*second));
+}
+
+TEST_CASE("A lost node gives nothing, and takes back what was its own", "[resources][nodes]") {
+  ResourcePool pool(std::vector<NodeResources>{{"oak", {{"cpu", 1}}, {}}});
+  const auto held = pool.acquire({{"cpu", 1}});
+  pool.add_node({{"cpu", 2}});
+  pool.lose_node(0);
+  CHECK(pool.has_node());
+  CHECK(pool.used() == Resources{{"cpu", 0}});
+  pool.release(*held);
+  CHECK_FALSE(pool.acquire_again(*held));
+  CHECK(pool.acquire({{"cpu", 2}})->node == 1);
+  CHECK_FALSE(pool.acquire({{"cpu", 1}}));
+  pool.lose_node(1);
+  CHECK_FALSE(pool.has_node());
+  CHECK(pool.impossible({{"cpu", 1}}) == "there is no node");
+}

@@ -59,6 +59,10 @@ const std::map<std::string, Json> other_values = {
     {"/keep_paused", "8GB"},
     {"/num_workers", 2},
     {"/resources_per_worker", Json{{"cpu", 1}}},
+    {"/cluster/hosts", {"oak", "elm"}},
+    {"/cluster/launcher", "env"},
+    {"/cluster/bind", "127.0.0.1"},
+    {"/cluster/agent_lease_s", 60},
     {"/remote/path", "s3:other"},
     {"/remote/checkpoints", "all"},
     {"/remote/keep_local", 3},
@@ -114,6 +118,7 @@ TEST_CASE("A field may change if its rule says so, and is refused by name if not
   const ExperimentSpec driven = good({{"metric", "loss"},
                                       {"mode", "min"},
                                       {"num_workers", 1},
+                                      {"cluster", {{"hosts", "pine"}}},
                                       {"resources_per_trial", {{"cpu", 1}}}});
   ExperimentSpec plain = driven;
   plain.plain = PlainProgram{};

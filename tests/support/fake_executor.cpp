@@ -49,6 +49,10 @@ FakeExecutor::FakeExecutor(VirtualClock& clock, FileSystem& files, FakeProgram p
 void FakeExecutor::launch(LaunchId launch, LaunchSpec spec) {
   specs.push_back(spec);
   ++launches;
+  if (std::count(lost_nodes_.begin(), lost_nodes_.end(), spec.node) > 0) {
+    return at(clock_.time, Lost{launch, "its node is lost"});
+  }
+  nodes_.emplace_back(launch, spec.node);
   SimulatedExecutor::launch(launch, std::move(spec));
   most_live = std::max(most_live, live());
 }
@@ -57,6 +61,14 @@ void FakeExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
   ++waits;
   if (!freeze_ || std::min(deadline, next_event()) <= freeze_->first) {
     SimulatedExecutor::wait(deadline, wakeups);
+    for (const Wakeup& wakeup : wakeups) {
+      const auto* const lost = std::get_if<NodeLost>(&wakeup);
+      if (lost == nullptr) continue;
+      lost_nodes_.push_back(lost->node);
+      for (const auto& [launch, node] : nodes_) {
+        if (node == lost->node && is_live(launch)) at(clock_.time, Lost{launch, lost->reason});
+      }
+    }
     return;
   }
   delay_all(freeze_->second);

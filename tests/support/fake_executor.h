@@ -72,6 +72,12 @@ class FakeExecutor : private StateFiles, public SimulatedExecutor {
   /// The machine stands still at `time` for so long, trainables and all; only the clock goes on.
   void freeze(Seconds time, Seconds length_s) { freeze_ = {time, length_s}; }
 
+  /// At `time` nothing answers on that node any more; what runs there is lost then, and what is
+  /// launched there later at once.
+  void lose_node(Seconds time, int node) {
+    at(time, NodeLost{node, "node " + std::to_string(node) + " is lost"});
+  }
+
   int launches = 0;
   int waits = 0;              ///< how often the driver slept
   std::size_t most_live = 0;  ///< at once
@@ -81,6 +87,8 @@ class FakeExecutor : private StateFiles, public SimulatedExecutor {
  private:
   VirtualClock& clock_;
   std::optional<std::pair<Seconds, Seconds>> freeze_;
+  std::vector<std::pair<LaunchId, int>> nodes_;  ///< of launches
+  std::vector<int> lost_nodes_;
 };
 
 }  // namespace tune

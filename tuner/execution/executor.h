@@ -1,7 +1,8 @@
 // The interface between the loop and whatever runs processes: it launches them, sends them commands
 // and ends them; their events come as LaunchEvents through a Reactor (reactor.h). All of it is
 // values, so that processes may run on another machine. It knows launches, not what a trial is.
-// Implementations: ProcessExecutor (children on this machine), SimulatedExecutor (virtual time).
+// Implementations: ProcessExecutor (children on this machine), AgentExecutor (on other machines),
+// SimulatedExecutor (virtual time).
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct LaunchSpec : ProcessSpec {
   std::optional<PlainReading> plain = {};
   /// It gets MASTER_PORT, where the first one may listen, unless `environment` has it.
   std::optional<Rank> rank = {};
+  int node = 0;  ///< where, see Allocation
 };
 
 // What can happen to a launch. The order is that in which it happened, for each launch.
@@ -159,9 +161,16 @@ struct Exited {
   std::uint64_t memory_kills = 0;
 };
 
+/// The node that it ran on is lost, and it has ended there, or must have by its agent's lease;
+/// nothing more will come. Also of one that was launched on such a node.
+struct Lost {
+  LaunchId launch{};
+  std::string reason;  ///< a phrase: which node, why
+};
+
 using LaunchEvent =
     std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound,
-                 LaunchAdvisory, SaveAnswered, Faulted, RanToEnd, Disconnected, Exited>;
+                 LaunchAdvisory, SaveAnswered, Faulted, RanToEnd, Disconnected, Exited, Lost>;
 
 class Executor {
  public:

@@ -2,12 +2,14 @@
 // driver and control requests come in batches, in the order in which they happened.
 #pragma once
 
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "tuner/base/clock.h"
 #include "tuner/control/control.h"
 #include "tuner/execution/executor.h"
+#include "tuner/model/resources.h"
 
 namespace tune {
 
@@ -22,6 +24,17 @@ struct ControlAsked {
   ControlRequest request;
 };
 
+/// One more machine can run trials: the next node.
+struct NodeJoined {
+  NodeResources node;
+};
+
+/// It can run none any more. What runs there is Lost, now or later.
+struct NodeLost {
+  int node = 0;
+  std::string reason;  ///< a phrase
+};
+
 /// A variant with the alternatives of `Variant` and more.
 template <class Variant, class... More>
 struct Extended;
@@ -30,7 +43,7 @@ struct Extended<std::variant<Kinds...>, More...> {
   using type = std::variant<Kinds..., More...>;
 };
 
-using Wakeup = Extended<LaunchEvent, Interrupted, ControlAsked>::type;
+using Wakeup = Extended<LaunchEvent, Interrupted, ControlAsked, NodeJoined, NodeLost>::type;
 
 class Reactor {
  public:

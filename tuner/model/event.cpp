@@ -62,6 +62,7 @@ void write(std::string& out, const AttemptStarted& event) {
   append_member_if(out, "saves_itself", event.saves_itself);
   append_member_if(out, "devices", event.devices);
   append_member_if(out, "by_searcher", event.by_searcher);
+  append_member_if(out, "node", event.node);
 }
 void write(std::string& out, const ProcessStarted& event) {
   put_trial(out, event.trial);
@@ -285,7 +286,8 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
                           f.trial_if("donor"),
                           f.flag("saves_itself"),
                           f.text_if("devices"),
-                          f.flag("by_searcher")};
+                          f.flag("by_searcher"),
+                          f.text_if("node")};
   }
   if (type == "process") {
     return ProcessStarted{f.trial(), f.attempt(), f.integer("pid"),

@@ -51,6 +51,7 @@ struct AttemptStarted {
   std::string devices = {};
   /// The searcher, asked for a new trial, has answered that this one goes on.
   bool by_searcher = false;
+  std::string node = {};  ///< where it runs; empty: on the driver's host
 };
 
 /// The attempt's process runs: the next driver ends this process if this driver dies.

@@ -231,7 +231,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
     set_donor(trial, DonorCheckpoint{*event.donor, event.checkpoint, trial.donor->attempt});
   }
   if (trial.started == 0) trial.started = time;
-  trial.host = kept_name(host_);
+  trial.host = kept_name(event.node.empty() ? host_ : event.node);
   trial.gpus = event.devices.empty() ? numbers_of(event.gpus) : event.devices;
 }
 

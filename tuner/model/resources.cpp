@@ -80,92 +80,174 @@ Resources resources_from_text(std::string_view text) {
   return resources;
 }
 
-ResourcePool::ResourcePool(const Resources& totals) : totals_(totals) {
-  for (const auto& [name, amount] : totals_) used_[name] = 0;
-  const double devices = std::floor(amount_of(totals_, gpu) + tolerance);
-  gpu_used_.resize(static_cast<std::size_t>(std::max(devices, 0.0)));
+std::size_t NodeResources::device_count() const {
+  return static_cast<std::size_t>(std::max(std::floor(amount_of(totals, gpu) + tolerance), 0.0));
+}
+
+ResourcePool::ResourcePool(const std::vector<NodeResources>& nodes) {
+  for (const NodeResources& node : nodes) add_node(node.totals);
+}
+
+void ResourcePool::add_node(const Resources& totals) {
+  Node node{.totals = totals};
+  for (const auto& [name, amount] : totals) node.used[name] = 0;
+  if (!nodes_.empty()) {
+    node.first_gpu = nodes_.back().first_gpu + static_cast<int>(nodes_.back().gpu_used.size());
+  }
+  node.gpu_used.resize(NodeResources{.totals = totals}.device_count());
+  nodes_.push_back(std::move(node));
+}
+
+bool ResourcePool::has_node() const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.is_lost; });
 }
 
 std::optional<std::string> ResourcePool::impossible(const Resources& request) const {
+  std::string nearest = "there is no node";
+  std::size_t least = std::string::npos;
+  const auto there =
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.is_lost; });
+  for (const Node& node : nodes_) {
+    if (node.is_lost) continue;
+    std::string sentence = objection(node, request, there > 1);
+    if (sentence.empty()) return std::nullopt;
+    // One that lacks less says less.
+    const auto lacks = static_cast<std::size_t>(std::count(sentence.begin(), sentence.end(), '\''));
+    if (lacks >= least) continue;
+    least = lacks;
+    nearest = std::move(sentence);
+  }
+  return nearest;
+}
+
+/// Why the node can never meet `request`; empty if it can.
+std::string ResourcePool::objection(const Node& node, const Resources& request,
+                                    bool is_one_of_many) {
   std::string sentence;
   for (const auto& [name, amount] : request) {
-    const double total = amount_of(totals_, name);
-    std::string objection;
+    const double total = amount_of(node.totals, name);
+    std::string reason;
     if (name == gpu && amount > 1 && !is_whole(amount)) {
-      objection = "more than one must be a whole number";
+      reason = "more than one must be a whole number";
     } else if (amount > total + tolerance) {
-      objection = total > 0 ? "there are " + show(total) + " in all" : "there is none";
+      const std::string where = is_one_of_many ? " on one node" : " in all";
+      reason = total > 0 ? "there are " + show(total) + where : "there is none";
     }
-    if (objection.empty()) continue;
+    if (reason.empty()) continue;
     sentence += (sentence.empty() ? "a trial takes " : ", and ") + show(amount) + " of '" + name +
-                "', but " + objection;
+                "', but " + reason;
   }
-  return sentence.empty() ? std::nullopt : std::optional(sentence);
+  return sentence;
 }
 
 std::optional<Allocation> ResourcePool::acquire(const Resources& request) {
   // First what mostly is the reason, as it is asked each time that something may have come free.
-  for (const auto& [name, amount] : request) {
-    const bool fits = amount_of(used_, name) + amount <= amount_of(totals_, name) + tolerance;
-    if (amount > 0 && !fits) return std::nullopt;
+  const auto has_room = [&](const Node& node) {
+    return !node.is_lost && std::all_of(request.begin(), request.end(), [&](const auto& wanted) {
+      const auto& [name, amount] = wanted;
+      return amount <= 0 ||
+             amount_of(node.used, name) + amount <= amount_of(node.totals, name) + tolerance;
+    });
+  };
+  if (nodes_.size() == 1) {
+    return has_room(nodes_.front()) ? acquire(nodes_.front(), request) : std::nullopt;
   }
-  if (impossible(request)) return std::nullopt;
+  std::vector<std::pair<double, std::size_t>> by_room;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (has_room(nodes_[i])) by_room.emplace_back(-free_part(nodes_[i]), i);
+  }
+  std::sort(by_room.begin(), by_room.end());
+  for (const auto& [room, place] : by_room) {
+    if (auto allocation = acquire(nodes_[place], request)) {
+      allocation->node = static_cast<int>(place);
+      return allocation;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Allocation> ResourcePool::acquire(Node& node, const Resources& request) {
+  if (!objection(node, request, false).empty()) return std::nullopt;
   Allocation allocation;
-  const auto gpus = find_gpus(amount_of(request, gpu));
+  const auto gpus = find_gpus(node, amount_of(request, gpu));
   if (!gpus) return std::nullopt;
-  allocation.gpus = *gpus;
   for (const auto& [name, amount] : request) {
     if (amount <= 0) continue;
     allocation.amounts[name] = amount;
-    used_[name] += amount;
+    node.used[name] += amount;
   }
-  for (const int device : allocation.gpus) {
-    gpu_used_[device] += allocation.amounts[gpu] / static_cast<double>(allocation.gpus.size());
+  for (const int device : *gpus) {
+    node.gpu_used[device] += allocation.amounts[gpu] / static_cast<double>(gpus->size());
+    allocation.gpus.push_back(node.first_gpu + device);
   }
   return allocation;
 }
 
 bool ResourcePool::acquire_again(const Allocation& allocation) {
+  Node& node = nodes_.at(static_cast<std::size_t>(allocation.node));
+  if (node.is_lost) return false;
   for (const auto& [name, amount] : allocation.amounts) {
-    if (amount_of(used_, name) + amount > amount_of(totals_, name) + tolerance) return false;
+    if (amount_of(node.used, name) + amount > amount_of(node.totals, name) + tolerance) {
+      return false;
+    }
   }
   const double share =
       amount_of(allocation.amounts, gpu) / std::max<double>(1, allocation.gpus.size());
   for (const int device : allocation.gpus) {
-    if (gpu_used_[device] + share > 1 + tolerance) return false;
+    if (node.gpu_used[device - node.first_gpu] + share > 1 + tolerance) return false;
   }
-  for (const auto& [name, amount] : allocation.amounts) used_[name] += amount;
-  for (const int device : allocation.gpus) gpu_used_[device] += share;
+  for (const auto& [name, amount] : allocation.amounts) node.used[name] += amount;
+  for (const int device : allocation.gpus) node.gpu_used[device - node.first_gpu] += share;
   return true;
 }
 
-std::optional<std::vector<int>> ResourcePool::find_gpus(double amount) const {
+std::optional<std::vector<int>> ResourcePool::find_gpus(const Node& node, double amount) {
   std::vector<int> devices;
   if (amount <= 0) return devices;
-  const int count = static_cast<int>(gpu_used_.size());
+  const std::vector<double>& used = node.gpu_used;
+  const int count = static_cast<int>(used.size());
   if (amount < 1 - tolerance) {
     int least_used = 0;
     for (int i = 1; i < count; ++i) {
-      if (gpu_used_[i] < gpu_used_[least_used] - tolerance) least_used = i;
+      if (used[i] < used[least_used] - tolerance) least_used = i;
     }
-    if (count == 0 || gpu_used_[least_used] + amount > 1 + tolerance) return std::nullopt;
+    if (count == 0 || used[least_used] + amount > 1 + tolerance) return std::nullopt;
     devices.push_back(least_used);
     return devices;
   }
   const auto wanted = static_cast<std::size_t>(std::round(amount));
   for (int i = 0; i < count && devices.size() < wanted; ++i) {
-    if (gpu_used_[i] <= tolerance) devices.push_back(i);
+    if (used[i] <= tolerance) devices.push_back(i);
   }
   return devices.size() == wanted ? std::optional(devices) : std::nullopt;
 }
 
-void ResourcePool::release(const Allocation& allocation) {
-  for (const auto& [name, amount] : allocation.amounts) give_back(used_[name], amount);
-  const double share =
-      amount_of(allocation.amounts, gpu) / std::max<double>(1, allocation.gpus.size());
-  for (const int device : allocation.gpus) give_back(gpu_used_[device], share);
+/// Of what it has least of.
+double ResourcePool::free_part(const Node& node) {
+  double part = 1;
+  for (const auto& [name, total] : node.totals) {
+    if (total > 0) part = std::min(part, 1 - amount_of(node.used, name) / total);
+  }
+  return part;
 }
 
-Resources ResourcePool::used() const { return used_; }
+void ResourcePool::release(const Allocation& allocation) {
+  Node& node = nodes_.at(static_cast<std::size_t>(allocation.node));
+  for (const auto& [name, amount] : allocation.amounts) give_back(node.used[name], amount);
+  const double share =
+      amount_of(allocation.amounts, gpu) / std::max<double>(1, allocation.gpus.size());
+  for (const int device : allocation.gpus) {
+    give_back(node.gpu_used[device - node.first_gpu], share);
+  }
+}
+
+Resources ResourcePool::used() const {
+  Resources sum;
+  for (const Node& node : nodes_) {
+    if (node.is_lost) continue;
+    for (const auto& [name, amount] : node.used) sum[name] += amount;
+  }
+  return sum;
+}
 
 }  // namespace tune

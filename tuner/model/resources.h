@@ -19,21 +19,43 @@ Resources resources_from_text(std::string_view text);
 /// "0,1".
 std::string numbers_of(const std::vector<int>& gpus);
 
-/// What a running trial holds.
+/// A machine that trials run on, and what it has.
+struct NodeResources {
+  std::string name;
+  Resources totals;
+  std::vector<std::string> gpus;  ///< by device, what CUDA_VISIBLE_DEVICES calls it there
+
+  /// As many as `totals` says.
+  std::size_t device_count() const;
+};
+
+/// What a running trial holds: all of it on one node.
 struct Allocation {
   Resources amounts;
   std::vector<int> gpus;  ///< indices into the pool's devices; a fractional gpu shares one device
+  int node = 0;
 };
 
-/// Hands out resources. "gpu" is kept per device: a request below 1 gets a share of
-/// the device that is used the least, a whole-number request takes free devices. Requests for
-/// more than one gpu must be whole numbers. Amounts are compared with a tolerance of 1e-9.
+/// Hands out resources of one or more nodes; each request of one node: of those that have room the
+/// one with the largest part free. The devices of all nodes are numbered through, in their order.
+/// "gpu" is kept per device: a request below 1 gets a share of the device that is used the least, a
+/// whole-number request takes free devices. Requests for more than one gpu must be whole numbers.
+/// Amounts are compared with a tolerance of 1e-9.
 class ResourcePool {
  public:
-  explicit ResourcePool(const Resources& totals);
+  /// One node.
+  explicit ResourcePool(const Resources& totals) { add_node(totals); }
+  /// To begin with; without any nothing is possible.
+  explicit ResourcePool(const std::vector<NodeResources>& nodes);
+
+  void add_node(const Resources& totals);
+  /// Nothing of it is given any more.
+  void lose_node(int node) { nodes_.at(static_cast<std::size_t>(node)).is_lost = true; }
+  bool has_node() const;
 
   /// Why `request` can never be met, as one sentence with name, wanted and total; nothing if it
-  /// can. A name that the totals lack counts as 0 there.
+  /// can. A name that the totals lack counts as 0 there. Of several nodes the one counts that comes
+  /// nearest.
   std::optional<std::string> impossible(const Resources& request) const;
 
   /// Nothing if `request` does not fit beside what is in use, and then nothing is taken.
@@ -42,15 +64,24 @@ class ResourcePool {
   bool acquire_again(const Allocation& allocation);
   void release(const Allocation& allocation);
 
-  const Resources& totals() const { return totals_; }
+  /// Of all nodes together that are there.
   Resources used() const;
 
  private:
-  std::optional<std::vector<int>> find_gpus(double amount) const;
+  struct Node {
+    Resources totals;
+    Resources used;
+    int first_gpu = 0;
+    std::vector<double> gpu_used;  ///< by device, 0..1
+    bool is_lost = false;
+  };
 
-  Resources totals_;
-  Resources used_;
-  std::vector<double> gpu_used_;  ///< by device, 0..1
+  static std::string objection(const Node& node, const Resources& request, bool is_one_of_many);
+  static std::optional<Allocation> acquire(Node& node, const Resources& request);
+  static std::optional<std::vector<int>> find_gpus(const Node& node, double amount);
+  static double free_part(const Node& node);
+
+  std::vector<Node> nodes_;
 };
 
 }  // namespace tune

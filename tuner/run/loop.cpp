@@ -24,6 +24,7 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& comm
            CheckpointManager& checkpoint_manager, Snapshots& snapshots, CallbackList& callbacks)
     : spec_(spec),
       options_(std::move(options)),
+      launch_(options_.launch),
       committer_(committer),
       policies_(policies),
       reactor_(reactor),
@@ -35,21 +36,25 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& comm
                        committer.experiment().results() > 0),
       next_(committer, policies, spec.resume_from_checkpoint.string(), options_.only,
             [this] { carry_out_orders(); }),
-      attempts_({.spec = spec_,
-                 .launch = options_.launch,
-                 .committer = committer,
-                 .policies = policies,
-                 .workers = workers,
-                 .checkpoint_manager = checkpoint_manager,
-                 .callbacks = callbacks,
-                 .after_write = after_write_,
-                 .circuit_breaker = circuit_breaker_,
-                 .next = next_,
-                 .shutdown = shutdown_,
-                 .memory = options_.memory,
-                 .look = options_.look},
-                executor, options_.resources),
-      control_handler_(*this) {}
+      attempts_(
+          {.spec = spec_,
+           .launch = launch_,
+           .committer = committer,
+           .policies = policies,
+           .workers = workers,
+           .checkpoint_manager = checkpoint_manager,
+           .callbacks = callbacks,
+           .after_write = after_write_,
+           .circuit_breaker = circuit_breaker_,
+           .next = next_,
+           .shutdown = shutdown_,
+           .memory = options_.memory,
+           .look = options_.look},
+          executor,
+          options_.nodes.empty() ? ResourcePool(options_.resources) : ResourcePool(options_.nodes)),
+      control_handler_(*this) {
+  for (const NodeResources& node : options_.nodes) launch_.add_node(node);
+}
 
 LoopEnd Loop::run() {
   try {
@@ -449,6 +454,20 @@ void Loop::on(const Interrupted& wakeup) {
 
 void Loop::on(const ControlAsked& wakeup) {
   answer(wakeup.id, control_handler_.handle(wakeup.request));
+}
+
+void Loop::on(const NodeJoined& wakeup) {
+  launch_.add_node(wakeup.node);
+  attempts_.add_node(wakeup.node.totals);
+  callbacks_.notice("node " + wakeup.node.name + " has joined");
+}
+
+void Loop::on(const NodeLost& wakeup) {
+  attempts_.lose_node(wakeup.node);
+  callbacks_.notice(wakeup.reason + "; what ran there goes on elsewhere from its last checkpoint");
+  if (attempts_.has_node() || shutdown_) return;
+  interrupt("no node is left that trials could run on");
+  shutdown_.gives_up = true;
 }
 
 void Loop::answer(ControlId id, ControlAnswer answer) {

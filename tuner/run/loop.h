@@ -23,7 +23,9 @@ namespace tune {
 
 struct LoopOptions {
   LaunchContext launch;
-  Resources resources;             ///< totals
+  Resources resources;  ///< totals
+  /// Of which `resources` is the sum; empty: all of it is on this machine.
+  std::vector<NodeResources> nodes = {};
   Seconds interrupt_grace_s = 30;  ///< for last saves after an interrupt
   std::set<TrialId> only = {};     ///< only these run, and none are added; empty: all
   DiskGuard* disk = nullptr;       ///< outlives the loop; null: launches wait for no disk
@@ -94,6 +96,8 @@ class Loop {
   void extend_deadlines(Seconds overslept_s);
   void on(const Interrupted& wakeup);
   void on(const ControlAsked& wakeup);
+  void on(const NodeJoined& wakeup);
+  void on(const NodeLost& wakeup);
   template <class Wakeup>
   requires requires(Wakeup& wakeup) { wakeup.launch; }
   void on(Wakeup& wakeup) { attempts_.on(wakeup); }
@@ -111,6 +115,7 @@ class Loop {
 
   ExperimentSpec spec_;  ///< in force; Attempts look at it
   const LoopOptions options_;
+  LaunchContext launch_;  ///< of options_, with the nodes that are there by now
   EventCommitter& committer_;
   Policies& policies_;
   Reactor& reactor_;

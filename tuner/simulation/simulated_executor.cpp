@@ -141,7 +141,8 @@ bool SimulatedExecutor::is_heard(const Wakeup& wakeup) const {
   return std::visit(
       [this](const auto& what) {
         if constexpr (requires { what.launch; }) {
-          return std::is_same_v<std::decay_t<decltype(what)>, LaunchFailed> ||
+          using Kind = std::decay_t<decltype(what)>;
+          return std::is_same_v<Kind, LaunchFailed> || std::is_same_v<Kind, Lost> ||
                  children_.contains(what.launch);
         } else {
           return true;
@@ -172,6 +173,7 @@ void SimulatedExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
   while (next_event() <= clock_.time) {
     wakeups.push_back(take_next());
     if (const auto* exited = std::get_if<Exited>(&wakeups.back())) children_.erase(exited->launch);
+    if (const auto* lost = std::get_if<Lost>(&wakeups.back())) children_.erase(lost->launch);
   }
 }
 

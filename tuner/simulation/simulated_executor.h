@@ -40,6 +40,7 @@ class SimulatedExecutor : public Executor, public Reactor {
   void at(Seconds time, Wakeup wakeup);
 
   std::size_t live() const { return children_.size(); }
+  bool is_live(LaunchId launch) const { return children_.contains(launch); }
 
  protected:
   /// Delays all pending events.

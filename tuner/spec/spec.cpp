@@ -87,6 +87,7 @@ class SpecParser {
     parse_checkpoint_config();
     parse_failures(top_, spec_, problems_);
     parse_remote();
+    parse_cluster(top_, spec_, problems_);
 
     parse_policies({.space = space,
                     .objectives = std::move(objectives),
@@ -532,6 +533,7 @@ Json to_json(const ExperimentSpec& spec) {
         {"max_checkpoint_bytes", or_null(checkpoints.max_checkpoint_bytes)}}},
       {"failure_config", failures_to_json(spec.failure_config)},
       {"remote", remote_to_json(spec.remote)},
+      {"cluster", cluster_to_json(spec.cluster)},
       {"callbacks", spec.callbacks},
       {"plugins", plugins},
       {"reuse_processes", or_null(spec.reuse_processes)},

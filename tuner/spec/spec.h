@@ -47,6 +47,15 @@ struct TrialWorkers {
   Resources each;  ///< what one of them takes; empty: they share what the trial takes
 };
 
+/// The machines that trials run on, each under an agent of its own (`tune agent`).
+struct ClusterConfig {
+  std::vector<std::string> hosts;  ///< empty: trials run on this machine
+  /// Starts an agent; see host_launcher.h for its words.
+  std::vector<std::string> launcher = {"ssh", "-o", "BatchMode=yes", "${host}", "${agent}"};
+  std::optional<std::string> bind;  ///< where the driver listens; none: the address towards a host
+  Seconds agent_lease_s = 30;       ///< an agent that hears nothing for so long ends its trials
+};
+
 struct ExperimentSpec {
   std::string name = "experiment";
   std::filesystem::path storage_path = "results";
@@ -63,7 +72,9 @@ struct ExperimentSpec {
   std::optional<int> max_concurrent_trials;
   Resources resources_per_trial{{"cpu", 1}};  ///< of all its workers together
   std::optional<TrialWorkers> workers;        ///< none: one process
-  Resources resources;  ///< totals given by the user; names not in it are detected
+  /// Totals given by the user, with a cluster of each node; names not in it are detected.
+  Resources resources;
+  ClusterConfig cluster;
   std::optional<Seconds> time_budget_s;
   Json stop;  ///< as given: an object, a list of them, or null
   std::uint64_t seed = 0;

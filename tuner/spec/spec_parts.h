@@ -38,6 +38,10 @@ void check_plain(const FieldReader& top, const ExperimentSpec& spec);
 /// already.
 void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
 
+/// Fills in cluster.
+void parse_cluster(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
+Json cluster_to_json(const ClusterConfig& cluster);
+
 /// A signal's name, with or without "SIG", or number: "SIGBUS", "BUS" or 7.
 std::optional<int> to_signal(const Json& json);
 Json from_signal(int signal);

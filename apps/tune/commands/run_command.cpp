@@ -44,11 +44,19 @@ class NoticePrinter final : public Callback {
   OutputPump pump_{STDERR_FILENO};
 };
 
+/// As the machines of a cluster are to find it.
+std::string own_program() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "tune" : program.string();
+}
+
 RunOptions run_options(const RunStyle& style) {
   RunOptions options;
   options.strict = style.strict;
   options.interrupt_grace_s = style.grace_s;
   options.lease_s = style.lease_s;
+  options.agent_program = own_program();
   options.command_line = style.command_line;
   options.is_interrupted = [] { return InterruptsNoted::came().load(); };
   options.on_wait = [](const std::string& sentence) { complain(sentence); };

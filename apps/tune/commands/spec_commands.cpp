@@ -71,13 +71,18 @@ void print_preview(const SpecDocument& document, const ExperimentSpec& spec, con
       {"searcher", spec.searcher.dump()},
       {"scheduler", spec.scheduler.dump()},
   };
-  for (const auto& [name, amount] : totals) {
-    lines.emplace_back("total " + name,
-                       format_metric(amount) + " (" + origin_of(name, spec, detected) + ")");
+  if (!spec.cluster.hosts.empty()) {
+    lines.emplace_back("total", "what the nodes have, which is seen once their agents have joined");
+    lines.emplace_back("each trial", amounts_text(spec.resources_per_trial));
+  } else {
+    for (const auto& [name, amount] : totals) {
+      lines.emplace_back("total " + name,
+                         format_metric(amount) + " (" + origin_of(name, spec, detected) + ")");
+    }
+    if (!totals.contains("gpu")) lines.emplace_back("total gpu", "0 (" + detected.gpus_from + ")");
+    lines.emplace_back("each trial", amounts_text(spec.resources_per_trial));
+    lines.emplace_back("at one time", count_of(preview.at_once, "trial"));
   }
-  if (!totals.contains("gpu")) lines.emplace_back("total gpu", "0 (" + detected.gpus_from + ")");
-  lines.emplace_back("each trial", amounts_text(spec.resources_per_trial));
-  lines.emplace_back("at one time", count_of(preview.at_once, "trial"));
   for (const auto& notice : detected.notices) lines.emplace_back("notice", notice);
   for (const Problem& doubt : warnings_about(spec)) {
     lines.emplace_back("notice", to_line(document, doubt));
@@ -111,7 +116,7 @@ void print_preview_json(const SpecDocument& document, const ExperimentSpec& spec
               {"configs", preview.configs},
               {"resources", resources},
               {"resources_per_trial", spec.resources_per_trial},
-              {"at_once", preview.at_once},
+              {"at_once", spec.cluster.hosts.empty() ? Json(preview.at_once) : Json()},
               {"notices", list_of(document, warnings_about(spec))}});
 }
 
@@ -141,7 +146,9 @@ int preview_command(const SpecSource& source, bool json) {
   const auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
   const DetectedResources detected = detect_resources();
-  const Resources totals = total_resources(*spec, detected);
+  // What nodes have, this machine does not know.
+  const bool is_here = spec->cluster.hosts.empty();
+  const Resources totals = is_here ? total_resources(*spec, detected) : Resources();
   const Preview preview = look_ahead(*spec, catalogue, totals);
   (json ? print_preview_json : print_preview)(document, *spec, preview, totals, detected);
   return exit_ok;

@@ -160,6 +160,7 @@ void Attempts::blame_disk(Attempt& attempt) {
 void Attempts::close(Attempt& attempt) {
   const TrialId id = attempt.trial;
   look_for_stall(attempt);
+  look_for_lost_nodes(attempt);
   const AttemptEnded ended =
       end_record(attempt, trial(id), spec_.failure_config, shutdown_, committer_.now());
   // Its processes are out of the way, so nobody writes there any more.
@@ -198,6 +199,17 @@ void Attempts::close(Attempt& attempt) {
   circuit_breaker_.on_failure(id, ended.reason, blame, began_at, committer_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
+}
+
+/// A trial whose nodes are lost one after the other may be what ends them.
+void Attempts::look_for_lost_nodes(Attempt& attempt) {
+  constexpr int too_often = 3;
+  Ending& ending = *attempt.ending;
+  if (ending.outcome != Outcome::interrupted) lost_in_a_row_.erase(attempt.trial);
+  if (!attempt.lost_node || ++lost_in_a_row_[attempt.trial] < too_often) return;
+  ending = {.outcome = Outcome::failed,
+            .reason = ending.reason + "; it was the third in a row, so the trial may be the reason",
+            .no_retry = "it may end more nodes"};
 }
 
 /// Between pauses that save nothing a trial trains the same iterations again: that is said, and

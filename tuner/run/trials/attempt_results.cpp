@@ -177,6 +177,7 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Gone& gone) {
     circuit_breaker_.on_launch_failed(attempt.trial, machines_fault(gone), committer_.steady());
   }
   Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
+  attempt.lost_node = gone.how == WorkerGroup::Gone::How::node_lost;
   if (has_left_to_go_on(attempt, gone)) ending = {Outcome::interrupted, std::string(run_again)};
   const bool has_refused = ending.outcome == Outcome::failed && gone.signal == 0 &&
                            gone.how == WorkerGroup::Gone::How::exited;

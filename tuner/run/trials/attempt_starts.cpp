@@ -34,7 +34,7 @@ CheckpointManager::Needs needs_of(const ExperimentSpec& spec) {
 
 }  // namespace
 
-Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
+Attempts::Attempts(Parts parts, Executor& executor, ResourcePool resources)
     : spec_(parts.spec),
       launch_(parts.launch),
       committer_(parts.committer),
@@ -50,7 +50,7 @@ Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
       look_(parts.look),
       constraints_(constraints_of(spec_)),
       judge_(spec_.failure_config.retry_on, spec_.failure_config.never_retry_on),
-      resources_(totals),
+      resources_(std::move(resources)),
       worker_groups_(executor, after_write_, committer_.clock(),
                      {.launch_s = spec_.launch_timeout_s,
                       .answer_s = spec_.trial_timeout_s,
@@ -171,11 +171,12 @@ void Attempts::begin(const NextTrial::Choice& chosen, WorkerGroup& worker_group,
   const auto before = waiting.donor;
   const Allocation& allocation = worker_group.allocation();
   const std::string devices = visible_devices(launch_, allocation);
-  committer_.commit(
-      AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0, allocation.gpus,
-                     owner == id ? std::nullopt : std::optional(owner),
-                     spec_.plain && spec_.plain->checkpoints.has_value(),
-                     devices == numbers_of(allocation.gpus) ? "" : devices, chosen.by_searcher});
+  committer_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0,
+                                   allocation.gpus,
+                                   owner == id ? std::nullopt : std::optional(owner),
+                                   spec_.plain && spec_.plain->checkpoints.has_value(),
+                                   devices == numbers_of(allocation.gpus) ? "" : devices,
+                                   chosen.by_searcher, launch_.node_name(allocation.node)});
   checkpoint_manager_.release(id, before);
   worker_group.trial = id;
   Attempt& attempt = attempts_[id];

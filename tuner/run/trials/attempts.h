@@ -48,7 +48,7 @@ class Attempts {
     const ProcessLook& look;
   };
 
-  Attempts(Parts parts, Executor& executor, const Resources& totals);
+  Attempts(Parts parts, Executor& executor, ResourcePool resources);
 
   /// Room for one more attempt: idle processes with their resources, or the resources of a new one.
   /// An unused slot is given back.
@@ -63,6 +63,11 @@ class Attempts {
   std::string place_awaited() const;
   /// False: the trial needs other resources than the slot has, and they are not free now.
   bool start(const NextTrial::Choice& chosen, Slot slot);
+
+  // What happened to nodes.
+  void add_node(const Resources& totals) { resources_.add_node(totals); }
+  void lose_node(int node) { resources_.lose_node(node); }
+  bool has_node() const { return resources_.has_node(); }
 
   // What happened to processes.
   template <class Wakeup>
@@ -165,6 +170,7 @@ class Attempts {
   void blame_disk(Attempt& attempt);
   void close(Attempt& attempt);
   void look_for_stall(Attempt& attempt);
+  void look_for_lost_nodes(Attempt& attempt);
   void look_at_awaiting();
   void look_at_logs();
   void limit_logs(const std::vector<TrialId>& trials);
@@ -240,6 +246,7 @@ class Attempts {
   };
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
+  std::map<TrialId, int> lost_in_a_row_;  ///< attempts that ended with their node
   RunAdvice advice_;
 };
 

@@ -47,6 +47,11 @@ Ending ending_of(const WorkerGroup::Gone& gone, bool has_result, FailureFacts& f
   if (gone.how == How::lost || gone.how == How::not_launched) {
     return {.outcome = Outcome::failed, .reason = gone.reason, .blame = Blame::machine};
   }
+  if (gone.how == How::node_lost) {
+    return {.outcome = Outcome::interrupted,
+            .reason = "lost_node: " + gone.reason,
+            .blame = Blame::machine};
+  }
   if (gone.how == How::failed) return {Outcome::failed, gone.reason};
   const Blame blame = is_ended_from_outside(gone) ? Blame::machine : Blame::unknown;
   if (gone.signal != 0) {

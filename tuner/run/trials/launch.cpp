@@ -75,6 +75,11 @@ void add_rank(LaunchSpec& launch, const ExperimentSpec& spec, int rank, int worl
 
 }  // namespace
 
+void LaunchContext::add_node(const NodeResources& node) {
+  nodes.push_back(node.name);
+  gpu_names.insert(gpu_names.end(), node.gpus.begin(), node.gpus.end());
+}
+
 std::string visible_devices(const LaunchContext& context, const Allocation& allocation) {
   std::string visible;
   for (const std::string& device : devices(context, allocation)) {
@@ -90,6 +95,7 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   launch.argv = spec.command;
   const auto own = paths::trial(context.experiment_dir, trial);
   launch.directory = work;
+  launch.node = allocation.node;
   launch.stdout_path = paths::standard_output(own);
   launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own);
   launch.environment.reserve(spec.env.size() + 6);

@@ -21,8 +21,15 @@ struct LaunchContext {
   std::filesystem::path experiment_dir;  ///< absolute
   std::string session_mark;              ///< TUNE_SESSION of what is launched
   std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
+  std::vector<std::string> nodes = {};   ///< names; empty: this machine alone, which has none here
   /// A trial takes as many threads as it has cpus; false: the user has said how many.
   bool sets_threads = false;
+
+  std::string node_name(int node) const {
+    return nodes.empty() ? std::string() : nodes.at(static_cast<std::size_t>(node));
+  }
+  /// One more, whose devices are numbered behind those of the others.
+  void add_node(const NodeResources& node);
 };
 
 /// What CUDA_VISIBLE_DEVICES says: the names of the devices, with commas between them.

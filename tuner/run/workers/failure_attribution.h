@@ -13,11 +13,11 @@ namespace tune {
 
 /// How processes have ended that are all gone, or given up.
 struct ProcessesGone {
-  enum class How { exited, not_launched, lost, failed };
+  enum class How { exited, not_launched, lost, failed, node_lost };
   How how = How::exited;
   int exit_code = 0;  ///< valid if `signal` is 0
   int signal = 0;
-  std::string reason;              ///< not_launched, failed: a sentence; lost: which process
+  std::string reason;  ///< not_launched, failed, node_lost: a sentence; lost: which process
   bool is_trials_fault = false;    ///< not_launched: because of what lies in the trial's directory
   bool was_told = false;           ///< it had said hello, and knew what to train
   std::string who = "it";          ///< "rank 2" of several

@@ -192,6 +192,10 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Exited& wakeup) {
                                 .memory_kills = wakeup.memory_kills});
 }
 
+WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Lost& wakeup) {
+  return remove(wakeup.launch, {.how = Gone::How::node_lost, .reason = wakeup.reason});
+}
+
 WorkerGroup::WorkerEvent WorkerGroup::on_timeout() {
   set_deadline(never_s);
   switch (state_) {

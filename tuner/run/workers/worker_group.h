@@ -121,6 +121,7 @@ class WorkerGroup {
   WorkerEvent on_wakeup(const RanToEnd& wakeup);
   WorkerEvent on_wakeup(const Disconnected& wakeup);
   WorkerEvent on_wakeup(const Exited& wakeup);
+  WorkerEvent on_wakeup(const Lost& wakeup);
   /// Its deadline is over.
   WorkerEvent on_timeout();
 

@@ -1,0 +1,34 @@
+// `tune agent`: this machine's part in a search that a driver elsewhere runs.
+#include <filesystem>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/exit_codes.h"
+#include "apps/tune/output.h"
+#include "tuner/base/error.h"
+#include "tuner/cluster/agent.h"
+#include "tuner/cluster/cluster_files.h"
+#include "tuner/version.h"
+
+namespace tune {
+
+int agent_command(const AgentRequest& request) {
+  AsioReactor reactor;
+  const AgentEnd end = run_agent(
+      reactor, {.directory = std::filesystem::absolute(request.directory).lexically_normal(),
+                .node = request.node.empty() ? host_name() : request.node,
+                .version = version()});
+  switch (end.kind) {
+    case AgentEnd::Kind::released:
+      return exit_ok;
+    case AgentEnd::Kind::left:
+      complain(end.reason);
+      return exit_interrupted;
+    case AgentEnd::Kind::lost:
+      throw machine_error(end.reason);
+    case AgentEnd::Kind::refused:
+      throw user_error(end.reason);
+  }
+  return exit_ok;
+}
+
+}  // namespace tune

@@ -1,0 +1,238 @@
+// A driver and real agents on loopback: where programs run, and what becomes of them when one of
+// the two is gone.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tests/cluster/cluster_world.h"
+#include "tests/support/catch.h"
+#include "tuner/base/error.h"
+#include "tuner/cluster/host_launcher.h"
+#include "tuner/disk/liveness.h"
+
+using namespace tune;
+using namespace tune::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::vector<std::string> parent_of = {"sh", "-c", "echo $PPID"};
+
+pid_t number_in(const std::filesystem::path& file) { return std::stoi(read_file(file)); }
+
+bool lives(pid_t pid) { return process_start_ticks(pid).has_value(); }
+
+/// The agent of the node: the parent of what runs there.
+pid_t agent_of(World& world, int node) {
+  LaunchSpec spec = world.spec(parent_of, node);
+  spec.stdout_path = world.dir.path() / ("parent-" + std::to_string(node));
+  const LaunchId launch{1000 + static_cast<std::uint64_t>(node)};
+  world.driver().launch(launch, spec);
+  world.until([&] {
+    return std::any_of(world.heard.begin(), world.heard.end(), [&](const Wakeup& wakeup) {
+      const auto* const exited = std::get_if<Exited>(&wakeup);
+      return exited != nullptr && exited->launch == launch;
+    });
+  });
+  std::erase_if(world.heard, [&](const Wakeup& wakeup) { return launch_of(wakeup) == launch; });
+  return number_in(spec.stdout_path);
+}
+
+}  // namespace
+
+TEST_CASE("Each program runs under the agent of its node, which writes its log",
+          "[cluster][process]") {
+  World world({"oak", "elm"});
+  const auto nodes = world.start();
+  REQUIRE(nodes.size() == 2);
+  CHECK(nodes[0].name == "oak");
+  CHECK(nodes[1].name == "elm");
+  CHECK(nodes[0].totals.at("cpu") >= 1);
+  const pid_t oak = agent_of(world, 0), elm = agent_of(world, 1);
+  CHECK(oak != elm);
+  CHECK(agent_of(world, 1) == elm);
+}
+
+TEST_CASE("What a spec gives as resources each node has", "[cluster][process]") {
+  World world({"oak"});
+  world.options.resources = {{"cpu", 64}, {"gpu", 2}};
+  const auto nodes = world.start();
+  CHECK(nodes[0].totals == Resources{{"cpu", 64}, {"gpu", 2}});
+  CHECK(nodes[0].gpus == std::vector<std::string>{"0", "1"});
+}
+
+TEST_CASE("When the run is over the agents leave, and nothing of them is left",
+          "[cluster][process]") {
+  World world({"oak"});
+  world.start();
+  const pid_t agent = agent_of(world, 0);
+  LaunchSpec spec = world.spec({"sh", "-c", "echo $$; exec sleep 1000"});
+  world.driver().launch(LaunchId{1}, spec);
+  world.until([&] { return read_file(spec.stdout_path).ends_with("\n"); });
+  const pid_t program = number_in(spec.stdout_path);
+  world.executor.reset();
+  CHECK_FALSE(lives(agent));
+  CHECK_FALSE(lives(program));
+  CHECK_FALSE(std::filesystem::exists(world.dir.path() / "cluster/meeting.json"));
+}
+
+TEST_CASE("An agent that is killed is a lost node, and what ran there is lost at once",
+          "[cluster][process]") {
+  World world({"oak", "elm"}, 1000);
+  world.start();
+  const pid_t elm = agent_of(world, 1);
+  world.driver().launch(LaunchId{1}, world.spec({"sleep", "1000"}, 0));
+  world.driver().launch(LaunchId{2}, world.spec({"sleep", "1000"}, 1));
+  world.until([&] { return world.count_of<Launched>() == 2; });
+  ::kill(elm, SIGKILL);
+  CHECK(world.wait_for<NodeLost>().node == 1);
+  const auto lost = world.wait_for<Lost>();
+  CHECK(lost.launch == LaunchId{2});
+  CHECK_THAT(lost.reason, Contains("node elm is lost"));
+  world.driver().launch(LaunchId{3}, world.spec({"true"}, 1));
+  world.until([&] { return world.count_of<Lost>() == 2; });
+  CHECK(world.count_of<Exited>() == 0);
+}
+
+TEST_CASE("An agent that is told to leave ends what it runs, and says so", "[cluster][process]") {
+  World world({"oak"}, 1000);
+  world.start();
+  const pid_t agent = agent_of(world, 0);
+  LaunchSpec spec = world.spec({"sh", "-c", "trap '' TERM; echo $$; sleep 1000"});
+  world.driver().launch(LaunchId{1}, spec);
+  world.until([&] { return read_file(spec.stdout_path).ends_with("\n"); });
+  ::kill(agent, SIGTERM);
+  const auto lost = world.wait_for<Lost>();
+  CHECK_THAT(lost.reason, Contains("SIGTERM"));
+  CHECK_FALSE(lives(number_in(spec.stdout_path)));
+  CHECK(world.count_of<Exited>() == 0);
+}
+
+TEST_CASE("An agent that does not hear its driver for the lease ends what it runs",
+          "[cluster][process]") {
+  World world({"oak"}, 1);
+  world.start();
+  const pid_t agent = agent_of(world, 0);
+  LaunchSpec spec = world.spec({"sh", "-c", "echo $$; exec sleep 1000"});
+  world.driver().launch(LaunchId{1}, spec);
+  world.until([&] { return read_file(spec.stdout_path).ends_with("\n"); });
+  const pid_t program = number_in(spec.stdout_path);
+  // The driver does nothing from here on, as if it were frozen or cut off.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
+  while (lives(program) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  CHECK_FALSE(lives(program));
+  // It comes back to an agent that has left.
+  world.wait_for<NodeLost>();
+  CHECK(world.wait_for<Lost>().launch == LaunchId{1});
+  (void)agent;
+}
+
+TEST_CASE("A node that is silent is lost after the lease, and what it says later counts no more",
+          "[cluster][process]") {
+  World world({"oak"}, 1);
+  world.start();
+  const pid_t agent = agent_of(world, 0);
+  world.driver().launch(LaunchId{1}, world.spec({"sleep", "1000"}));
+  world.wait_for<Launched>();
+  ::kill(agent, SIGSTOP);
+  world.wait_for<NodeLost>();
+  CHECK(world.wait_for<Lost>().launch == LaunchId{1});
+  const std::size_t heard = world.heard.size();
+  ::kill(agent, SIGCONT);
+  world.until([&] { return !lives(agent); });
+  CHECK(world.heard.size() == heard);
+}
+
+TEST_CASE("What is wrong with a host is said with its name, and ends the start",
+          "[cluster][process]") {
+  World world({"oak", "elm"});
+  SECTION("no such program") {
+    world.options.program = "/nonexistent/tune";
+    CHECK_THROWS_WITH(world.start(), Contains("no agent on node oak") && Contains("exit code 127"));
+  }
+  SECTION("no such launcher") {
+    world.options.launcher = {"/nonexistent/ssh"};
+    CHECK_THROWS_WITH(world.start(), Contains("/nonexistent/ssh"));
+  }
+  SECTION("another version of tune") {
+    world.options.launcher = {
+        "sh", "-c", "[ $0 = oak ] || export TUNE_TEST_VERSION=2.0; exec ${agent}", "${host}"};
+    CHECK_THROWS_WITH(world.start(), Contains("no agent on node elm") && Contains("tune 2.0") &&
+                                         Contains("tune 1.0"));
+  }
+  SECTION("a node that does not have the directory") {
+    world.options.launcher = {
+        "sh", "-c", "[ $0 = oak ] && exec ${agent}; exec \"$1\" agent /nonexistent/x --node elm",
+        "${host}", CLUSTER_AGENT};
+    CHECK_THROWS_WITH(world.start(),
+                      Contains("no agent on node elm") && Contains("no directory /nonexistent/x"));
+  }
+  SECTION("a node that has another directory of that name") {
+    // A copy: the agent finds the driver by it, and what it writes there does not arrive.
+    TempDir other;
+    world.options.launcher = {"sh",
+                              "-c",
+                              "cp -r \"$1/cluster\" \"$2\"; chmod go= \"$2/cluster\"; "
+                              "exec \"$3\" agent \"$2\" --node $0",
+                              "${host}",
+                              world.dir.path().string(),
+                              other.path().string(),
+                              CLUSTER_AGENT};
+    world.options.hosts = {"oak"};
+    CHECK_THROWS_WITH(world.start(), Contains("node oak does not see"));
+  }
+}
+
+TEST_CASE("The secret is for its owner alone, and in nobody's arguments or environment",
+          "[cluster][process]") {
+  World world({"oak"});
+  world.start();
+  const auto folder = world.dir.path() / "cluster";
+  struct stat status {};
+  REQUIRE(::stat(folder.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0700);
+  REQUIRE(::stat((folder / "meeting.json").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  const Json meeting = Json::parse(read_file(folder / "meeting.json"));
+  const auto secret = meeting.at("secret").get<std::string>();
+  CHECK(secret.size() == 64);
+  const auto process = std::filesystem::path("/proc") / std::to_string(agent_of(world, 0));
+  CHECK(read_file(process / "cmdline").find(secret) == std::string::npos);
+  CHECK(read_file(process / "environ").find(secret) == std::string::npos);
+}
+
+TEST_CASE("A secret that others may read is not used", "[cluster][unit]") {
+  TempDir dir;
+  make_cluster_directory(dir.path());
+  write_meeting(dir.path(), make_meeting("127.0.0.1", 9));
+  CHECK(read_meeting(dir.path()).port == 9);
+  std::filesystem::permissions(dir.path() / "cluster/meeting.json",
+                               std::filesystem::perms::others_read,
+                               std::filesystem::perm_options::add);
+  CHECK_THROWS_WITH(read_meeting(dir.path()), Contains("others may read it"));
+  std::filesystem::permissions(dir.path() / "cluster", std::filesystem::perms::group_exec,
+                               std::filesystem::perm_options::add);
+  CHECK_THROWS_WITH(make_cluster_directory(dir.path()), Contains("others may read it"));
+}
+
+TEST_CASE("A launcher gets the agent's command as words, or as one word for a shell",
+          "[cluster][unit]") {
+  const std::vector<std::string> agent = {"/opt/tune", "agent", "/a b"};
+  CHECK(launcher_command({"env", "N=${host}"}, "oak", agent) ==
+        std::vector<std::string>{"env", "N=oak", "/opt/tune", "agent", "/a b"});
+  CHECK(launcher_command({"ssh", "${host}", "exec ${agent}"}, "oak", agent) ==
+        std::vector<std::string>{"ssh", "oak", "exec /opt/tune agent '/a b'"});
+}
+
+TEST_CASE("A driver listens at one address", "[cluster][unit]") {
+  World world({"oak"});
+  for (const char* const address : {"0.0.0.0", "::", "oak", "192.0.2.1"}) {
+    world.options.bind = address;
+    CHECK_THROWS_WITH(world.driver(), Contains("--bind"));
+    CHECK_FALSE(std::filesystem::exists(world.dir.path() / "cluster/meeting.json"));
+  }
+}

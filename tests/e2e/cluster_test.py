@@ -1,0 +1,89 @@
+"""A search whose trials run under agents: two of them on loopback are two nodes."""
+
+import os
+import signal
+import stat
+
+from cli_support import main
+from driver_support import DriverCase
+
+CLUSTER = {"hosts": ["oak", "elm"], "launcher": ["env"], "bind": "127.0.0.1"}
+
+
+class ClusterTest(DriverCase):
+    def node(self, name):
+        """The process id of the agent that is called so."""
+        for process in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{process}/cmdline", encoding="utf-8") as file:
+                    words = file.read().split("\0")
+            except (OSError, ValueError):
+                continue
+            if (
+                words[1:2] == ["agent"]
+                and words[4:5] == [name]
+                and words[2].startswith(self.dir)
+            ):
+                return int(process)
+        self.fail(f"there is no agent {name}")
+
+    def test_trials_of_a_node_that_is_lost_go_on_on_another(self):
+        self.spec(
+            {"iterations": 6, "block_at": 4},
+            num_samples=4,
+            max_concurrent_trials=None,
+            resources={"cpu": 2},
+            cluster=CLUSTER,
+        )
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(3, range(4))
+        meeting = self.path("results/spec/cluster/meeting.json")
+        self.assertEqual(stat.S_IMODE(os.stat(meeting).st_mode), 0o600)
+        os.kill(self.node("elm"), signal.SIGKILL)
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        out = self.finish(driver, expect=0)
+        self.assertIn("node elm is lost", out)
+        trials = self.json("ls", "results/spec")
+        self.assertEqual({trial["node"] for trial in trials}, {"oak"})
+        self.assertEqual([trial["state"] for trial in trials], ["TERMINATED"] * 4)
+        lost = [
+            event
+            for event in self.lines("events", "results/spec")
+            if event.get("reason", "").startswith("lost_node: ")
+        ]
+        self.assertEqual(len(lost), 2)
+        for number in range(4):
+            self.assertEqual(self.iterations(number), list(range(1, 7)))
+        self.assertFalse(os.path.exists(meeting))
+
+    def test_a_host_without_the_directory_is_refused_before_any_trial(self):
+        self.spec(
+            {"iterations": 2},
+            cluster={
+                **CLUSTER,
+                "launcher": [
+                    "sh",
+                    "-c",
+                    "exec $(echo ${agent} | sed 's,results/spec,nowhere,')",
+                ],
+            },
+        )
+        said = self.refused("run", "spec.json")
+        self.assertIn("no agent on node oak", said)
+        self.assertIn("there is no directory", said)
+        self.spec({"iterations": 2}, cluster=CLUSTER)
+        self.tune("run", "spec.json", "--progress", "none")  # nothing is in its way
+
+    def test_a_trial_that_fits_no_node_is_refused_before_any_trial(self):
+        self.spec({}, cluster=CLUSTER, resources_per_trial={"gpu": 9})
+        said = self.refused("run", "spec.json")
+        self.assertIn("a trial takes 9 of 'gpu', but there is none", said)
+        self.assertIn("runs on one node", said)
+
+    def test_an_agent_without_a_driver_says_so(self):
+        self.assertIn("no driver with a cluster runs", self.refused("agent", self.dir))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+// One connection to the driver, one executor behind it, and the lease that ends both.
+#include "tuner/cluster/agent.h"
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tuner/base/error.h"
+#include "tuner/cluster/connection.h"
+#include "tuner/disk/liveness.h"
+#include "tuner/execution/local/detect_resources.h"
+#include "tuner/execution/local/process_executor.h"
+#include "tuner/process/system_clock.h"
+
+namespace tune {
+
+namespace {
+
+namespace asio = boost::asio;
+
+/// From the first packet to the driver's answer.
+constexpr Seconds answer_patience_s = 20;
+/// How often the lease is looked at.
+constexpr Seconds look_s = 1;
+/// For the end of what was killed, and for the last words.
+constexpr Seconds end_patience_s = 5;
+constexpr Seconds farewell_s = 2;
+
+class Agent final : private Connection::Owner {
+ public:
+  Agent(AsioReactor& reactor, const AgentOptions& options)
+      : reactor_(reactor),
+        options_(options),
+        meeting_(read_meeting(options.directory)),
+        tls_(TlsSide::agent, meeting_.secret),
+        proof_(options.directory) {}
+
+  ~Agent() {
+    if (connection_) connection_->close();
+  }
+
+  AgentEnd run() {
+    connect();
+    deadline_ = seconds_since_boot() + answer_patience_s;
+    while (!end_) turn();
+    end_launches();
+    say_farewell();
+    return *end_;
+  }
+
+ private:
+  Connection::Owner& owner() { return *this; }
+
+  void connect() {
+    boost::system::error_code error;
+    const auto address = asio::ip::make_address(meeting_.address, error);
+    if (error) throw user_error("the driver's address is none: " + meeting_.address);
+    socket_.emplace(reactor_.context());
+    socket_->async_connect({address, meeting_.port}, [this](boost::system::error_code failed) {
+      if (failed) return finish(AgentEnd::Kind::refused, cannot_reach(failed.message()));
+      connection_ =
+          std::make_shared<Connection>(std::move(*socket_), tls_, TlsSide::agent, owner());
+      connection_->id = {meeting_.session, 0};
+      connection_->start();
+    });
+  }
+
+  std::string cannot_reach(const std::string& why) const {
+    return "host " + host_name() + " cannot reach the driver at " + meeting_.address + " port " +
+           std::to_string(meeting_.port) + ": " + why;
+  }
+
+  void turn() {
+    wakeups_.clear();
+    reactor_.wait(clock_->steady() + look_s, wakeups_);
+    for (Wakeup& wakeup : wakeups_) {
+      std::visit([this](auto& what) { on(what); }, wakeup);
+    }
+    if (connection_) {
+      connection_->begin_batch();
+      connection_->flush();
+    }
+    look_at_lease();
+  }
+
+  template <class Event>
+  void on(Event& event) {
+    if constexpr (std::is_constructible_v<LaunchEvent, Event&&>) {
+      if (ends_launch(event)) launches_.erase(event.launch);
+      // How it ends what it runs is nothing that a trial did.
+      if (!end_) connection_->say(Happened{std::move(event)});
+    }
+  }
+  template <class Event>
+  static bool ends_launch(const Event&) {
+    return std::is_same_v<Event, Exited> || std::is_same_v<Event, LaunchFailed>;
+  }
+  void on(Interrupted& interrupted) {
+    finish(AgentEnd::Kind::left,
+           "the agent received SIG" + std::string(sigabbrev_np(interrupted.signal)));
+  }
+
+  void on_open(Connection& connection) override {
+    const DetectedResources found = detect_resources();
+    connection.say(Join{.version = options_.version,
+                        .node = {options_.node, found.totals(), found.gpus},
+                        .file = proof_.file(),
+                        .proof = proof_.text()});
+  }
+
+  void on_frame(Connection&, const Frame& frame) override {
+    // Of what has waited while this machine was frozen nothing is true any more.
+    look_at_lease();
+    if (end_) return;
+    Message message = parse_message(frame.message);
+    if (has_joined_) deadline_ = seconds_since_boot() + lease_s_;
+    std::visit([this](auto& what) { hear(what); }, message);
+    reactor_.wake();
+  }
+
+  void on_end(Connection&, const std::string& reason) override {
+    if (has_joined_) {
+      finish(AgentEnd::Kind::lost, "the connection to the driver has ended: " + reason);
+    } else {
+      finish(AgentEnd::Kind::refused,
+             "the driver at " + meeting_.address + " port " + std::to_string(meeting_.port) +
+                 " does not let the agent of host " + host_name() + " in: " + reason);
+    }
+  }
+
+  void hear(const Welcome& welcome) {
+    if (has_joined_) throw WireError("a second welcome");
+    executor_.emplace(reactor_);
+    has_joined_ = true;
+    lease_s_ = welcome.lease_s;
+    deadline_ = seconds_since_boot() + lease_s_;
+    connection_->id.attempt = welcome.attempt;
+    connection_->expect_large();
+  }
+  void hear(const TurnedAway& away) { finish(AgentEnd::Kind::refused, away.reason); }
+  void hear(Launch& launch) {
+    Executor& executor = joined();
+    if (!launches_.insert(launch.launch).second) throw WireError("a launch for the second time");
+    executor.launch(launch.launch, std::move(launch.spec));
+  }
+  void hear(const Told& told) { joined().send(told.launch, told.command); }
+  void hear(const Signalled& signalled) { joined().signal(signalled.launch, signalled.signal); }
+  void hear(const Ping&) {
+    joined();
+    connection_->say(Pong{});
+  }
+  void hear(const Leave&) { finish(AgentEnd::Kind::released, ""); }
+  template <class Other>
+  void hear(const Other&) {
+    throw WireError("an agent's message, from the driver");
+  }
+
+  Executor& joined() {
+    if (!executor_) throw WireError("a message before the welcome");
+    return *executor_;
+  }
+
+  void look_at_lease() {
+    if (end_ || seconds_since_boot() < deadline_) return;
+    if (has_joined_) {
+      finish(AgentEnd::Kind::lost, "nothing was heard of the driver for " +
+                                       std::to_string(static_cast<long>(lease_s_)) +
+                                       " s: what ran on host " + host_name() + " was ended");
+    } else {
+      finish(AgentEnd::Kind::refused, cannot_reach("no answer"));
+    }
+  }
+
+  void finish(AgentEnd::Kind kind, std::string reason) {
+    if (!end_) end_ = AgentEnd{kind, std::move(reason)};
+    reactor_.wake();
+  }
+
+  /// What ran here has ended before the driver is told so: it starts it elsewhere then. What does
+  /// not die is stuck in the kernel, and has to be left to itself.
+  void end_launches() {
+    for (const LaunchId launch : launches_) executor_->signal(launch, SIGKILL);
+    wait_while(end_patience_s, [this] { return !launches_.empty(); });
+  }
+
+  void say_farewell() {
+    if (!connection_ || connection_->is_closed() || !has_joined_ || !launches_.empty()) return;
+    connection_->say(Left{end_->reason});
+    connection_->flush();
+    wait_while(farewell_s,
+               [this] { return connection_->has_unsent() && !connection_->is_closed(); });
+  }
+
+  template <class Condition>
+  void wait_while(Seconds patience_s, const Condition& holds) {
+    const Seconds until = clock_->steady() + patience_s;
+    while (holds() && clock_->steady() < until) {
+      wakeups_.clear();
+      reactor_.wait(until, wakeups_);
+      for (Wakeup& wakeup : wakeups_) {
+        std::visit([this](auto& what) { on(what); }, wakeup);
+      }
+    }
+  }
+
+  AsioReactor& reactor_;
+  const AgentOptions& options_;
+  const std::unique_ptr<Clock> clock_ = make_system_clock();
+  const Meeting meeting_;
+  Tls tls_;
+  const Proof proof_;
+  std::optional<asio::ip::tcp::socket> socket_;
+  std::shared_ptr<Connection> connection_;
+  std::optional<ProcessExecutor> executor_;
+  std::set<LaunchId> launches_;  ///< that have not ended
+  std::vector<Wakeup> wakeups_;
+  bool has_joined_ = false;
+  Seconds lease_s_ = 0;
+  Seconds deadline_ = 0;  ///< since boot; the end of the lease, or of the patience before it
+  std::optional<AgentEnd> end_;
+};
+
+}  // namespace
+
+AgentEnd run_agent(AsioReactor& reactor, const AgentOptions& options) {
+  return Agent(reactor, options).run();
+}
+
+}  // namespace tune

@@ -1,0 +1,427 @@
+// Nodes, what runs on each, and when what ran there has ended for sure.
+#include "tuner/cluster/agent_executor.h"
+
+#include <algorithm>
+#include <boost/asio/ip/udp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+#include "tuner/cluster/agent_door.h"
+#include "tuner/cluster/host_launcher.h"
+#include "tuner/disk/liveness.h"
+#include "tuner/process/system_clock.h"
+
+namespace tune {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::chrono::milliseconds tick_period{100};
+/// An agent hears of its driver so often in its lease.
+constexpr int pings_in_lease = 6;
+/// From the launcher's start to the agent's Join.
+constexpr Seconds join_patience_s = 60;
+/// A driver that has slept so long has not listened; that is nobody's silence.
+constexpr Seconds oversleep_s = 2;
+/// From one word about strangers to the next.
+constexpr Seconds tell_period_s = 60;
+/// For agents to leave, at the end.
+constexpr Seconds leave_patience_s = 10;
+
+}  // namespace
+
+class AgentExecutor::Impl final : private AsioReactor::Client, private Connection::Owner {
+ public:
+  Impl(AsioReactor& reactor, ClusterOptions options)
+      : reactor_(reactor), options_(std::move(options)), next_tick_(reactor.context()) {
+    make_cluster_directory(options_.directory);
+    door_.emplace(reactor.context(),
+                  AgentDoor::Options{options_.directory, options_.bind, options_.version},
+                  AgentDoor::Callbacks{[this](const std::shared_ptr<Connection>& connection,
+                                              const Join& join) { return admit(connection, join); },
+                                       [this](const std::string& node, const std::string& reason) {
+                                         on_refused(node, reason);
+                                       }});
+    reactor.serve(*this);
+    tick();
+  }
+
+  ~Impl() {
+    for (const auto& node : nodes_) {
+      if (node->connection) node->connection->say(Leave{});
+    }
+    is_leaving_ = true;
+    flush();
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(leave_patience_s);
+    while (any_is_there() && std::chrono::steady_clock::now() < until) {
+      reactor_.context().run_one_for(tick_period);
+    }
+    for (const auto& node : nodes_) {
+      if (node->connection) node->connection->close();
+    }
+    tell_of_strangers();
+  }
+
+  std::vector<NodeResources> start(const std::function<bool()>& is_interrupted) {
+    for (const std::string& host : options_.hosts) start_agent(host);
+    const Seconds until = seconds_since_boot() + join_patience_s;
+    std::vector<Wakeup> wakeups;
+    while (!all_have_joined()) {
+      wakeups.clear();
+      reactor_.wait(clock_->steady() + 0.1, wakeups);
+      const bool is_signalled = std::any_of(wakeups.begin(), wakeups.end(), [](const auto& what) {
+        return std::holds_alternative<Interrupted>(what);
+      });
+      if (is_signalled || is_interrupted()) {
+        throw WaitInterrupted("interrupted while agents were started");
+      }
+      look_at_start(until);
+    }
+    has_started_ = true;
+    // Not as they happened to come.
+    std::stable_sort(nodes_.begin(), nodes_.end(), [this](const auto& a, const auto& b) {
+      return rank_of(a->resources.name) < rank_of(b->resources.name);
+    });
+    std::vector<NodeResources> nodes;
+    for (const auto& node : nodes_) nodes.push_back(node->resources);
+    return nodes;
+  }
+
+  std::uint64_t strangers() const { return door_->strangers(); }
+
+  void launch(LaunchId launch, LaunchSpec spec) {
+    const auto place = static_cast<std::size_t>(spec.node);
+    Node& node = *nodes_.at(place);
+    if (!node.connection) {
+      reactor_.happened().emplace_back(Lost{launch, node.why_lost});
+      return;
+    }
+    try {
+      node.connection->say(Launch{launch, std::move(spec)});
+    } catch (const WireError& error) {
+      reactor_.happened().emplace_back(LaunchFailed{launch, error.what(), true});
+      return;
+    }
+    node.launches.insert(launch);
+    places_.emplace(launch, place);
+  }
+
+  void send(LaunchId launch, const protocol::Command& command) {
+    Connection* const connection = connection_of(launch);
+    if (connection == nullptr) return;
+    try {
+      connection->say(Told{launch, command});
+    } catch (const std::exception& error) {
+      reactor_.happened().emplace_back(
+          Faulted{launch, std::string("cannot tell it: ") + error.what()});
+    }
+  }
+
+  void signal(LaunchId launch, int signal) {
+    if (Connection* const connection = connection_of(launch)) {
+      connection->say(Signalled{launch, signal});
+    }
+  }
+
+ private:
+  struct Node {
+    NodeResources resources;
+    std::shared_ptr<Connection> connection;  ///< none: it is lost
+    Seconds heard_at = 0;                    ///< since boot
+    std::set<LaunchId> launches;             ///< that have not ended
+    std::string why_lost;                    ///< a phrase
+    /// Its agent has ended by itself and so has all that it ran.
+    bool has_ended = false;
+  };
+
+  void start_agent(const std::string& host) {
+    const std::vector<std::string> agent = {options_.program, "agent", options_.directory.native(),
+                                            "--node", host};
+    launched_.try_emplace(host, launcher_command(options_.launcher, host, agent),
+                          options_.directory, agent_log(options_.directory, host), options_.groups);
+  }
+
+  std::size_t rank_of(const std::string& host) const {
+    const auto found = std::find(options_.hosts.begin(), options_.hosts.end(), host);
+    return static_cast<std::size_t>(found - options_.hosts.begin());
+  }
+
+  bool all_have_joined() const {
+    return std::all_of(options_.hosts.begin(), options_.hosts.end(),
+                       [this](const std::string& host) { return find(host) != nullptr; });
+  }
+
+  void look_at_start(Seconds until) const {
+    for (const std::string& host : options_.hosts) {
+      const auto refused = refused_.find(host);
+      if (refused != refused_.end()) throw user_error(refused->second);
+      if (find(host) != nullptr) continue;
+      const LaunchedAgent& agent = launched_.at(host);
+      if (agent.has_ended()) {
+        throw user_error("there is no agent on node " + host + ": its launcher has ended with " +
+                         agent.ending() + (unnamed_.empty() ? "" : "; " + unnamed_));
+      }
+      if (seconds_since_boot() > until) {
+        throw user_error("no agent of node " + host + " has reached the driver at " +
+                         options_.bind + " within " +
+                         std::to_string(static_cast<long>(join_patience_s)) +
+                         " s: can that node reach this address (--bind)?");
+      }
+    }
+    for (const auto& node : nodes_) {
+      if (!node->connection) throw user_error(node->why_lost);
+    }
+  }
+
+  /// One that is there, or whose trials may run yet.
+  const Node* find(const std::string& name) const {
+    for (const auto& node : nodes_) {
+      const bool counts = node->connection || !node->launches.empty();
+      if (node->resources.name == name && counts) return node.get();
+    }
+    return nullptr;
+  }
+
+  std::string admit(const std::shared_ptr<Connection>& connection, const Join& join) {
+    const std::string& name = join.node.name;
+    if (is_leaving_) return "the run is over";
+    if (const Node* const other = find(name)) {
+      return other->connection ? "node " + name + " has an agent already"
+                               : "what ran on node " + name + " under its last agent may run yet";
+    }
+    auto node = std::make_unique<Node>();
+    try {
+      node->resources = with_given(join.node);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    node->connection = connection;
+    node->heard_at = seconds_since_boot();
+    connection->hand_over(*this);
+    connection->expect_large();
+    connection->say(Welcome{options_.lease_s, ++attempts_});
+    connection->id.attempt = attempts_;
+    connection->flush();
+    if (has_started_) reactor_.happened().emplace_back(NodeJoined{node->resources});
+    nodes_.push_back(std::move(node));
+    reactor_.wake();
+    return "";
+  }
+
+  NodeResources with_given(NodeResources node) const {
+    const std::size_t found = node.gpus.size();
+    for (const auto& [name, amount] : options_.resources) node.totals[name] = amount;
+    const std::size_t devices = node.device_count();
+    if (found > 0 && devices > found) {
+      throw user_error(std::to_string(devices) + " gpus are given in resources, but node " +
+                       node.name + " has only " + std::to_string(found));
+    }
+    for (std::size_t i = node.gpus.size(); i < devices; ++i) node.gpus.push_back(std::to_string(i));
+    node.gpus.resize(devices);
+    return node;
+  }
+
+  void on_refused(const std::string& node, const std::string& reason) {
+    if (has_started_) return options_.notice("an agent could not join: " + reason);
+    // Of another version nobody knows more than that.
+    (node.empty() ? unnamed_ : refused_[node]) = reason;
+    reactor_.wake();
+  }
+
+  void on_open(Connection&) override {}
+
+  void on_frame(Connection& connection, const Frame& frame) override {
+    const std::size_t place = place_of(connection);
+    Node& node = *nodes_[place];
+    node.heard_at = seconds_since_boot();
+    Message message = parse_message(frame.message);
+    if (auto* const happened = std::get_if<Happened>(&message)) {
+      std::visit([&](auto& event) { on(node, event); }, happened->event);
+    } else if (const auto* const left = std::get_if<Left>(&message)) {
+      node.has_ended = true;
+      lose(place, left->reason);
+    } else if (!std::holds_alternative<Pong>(message)) {
+      throw WireError("a driver's message, from an agent");
+    }
+  }
+
+  template <class Event>
+  void on(Node& node, Event& event) {
+    if (!node.launches.contains(event.launch)) return;  // it knows no such launch any more
+    if constexpr (std::is_same_v<Event, Exited> || std::is_same_v<Event, LaunchFailed>) {
+      forget(node, event.launch);
+    }
+    reactor_.happened().emplace_back(std::move(event));
+  }
+
+  void forget(Node& node, LaunchId launch) {
+    node.launches.erase(launch);
+    places_.erase(launch);
+  }
+
+  void on_end(Connection& connection, const std::string& reason) override {
+    lose(place_of(connection), "its connection has ended: " + reason);
+  }
+
+  std::size_t place_of(const Connection& connection) const {
+    const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+      return node->connection.get() == &connection;
+    });
+    ensure(found != nodes_.end(), "a connection is of a node");
+    return static_cast<std::size_t>(found - nodes_.begin());
+  }
+
+  Connection* connection_of(LaunchId launch) const {
+    const auto found = places_.find(launch);
+    return found == places_.end() ? nullptr : nodes_[found->second]->connection.get();
+  }
+
+  void lose(std::size_t place, const std::string& reason) {
+    Node& node = *nodes_[place];
+    if (!node.connection) return;
+    std::exchange(node.connection, nullptr)->close();
+    node.why_lost = "node " + node.resources.name + " is lost: " + reason;
+    if (!is_leaving_) {
+      reactor_.happened().emplace_back(NodeLost{static_cast<int>(place), node.why_lost});
+    }
+    look_at_lost(node);
+  }
+
+  /// Whether what ran there has ended, or must have.
+  void look_at_lost(Node& node) {
+    if (node.launches.empty()) return;
+    const auto launched = launched_.find(node.resources.name);
+    const bool has_launcher_ended = launched != launched_.end() && launched->second.has_ended();
+    const Seconds over_at = node.heard_at + options_.lease_s + options_.after_lease_s;
+    if (!node.has_ended && !has_launcher_ended && seconds_since_boot() < over_at) return;
+    for (const LaunchId launch : std::exchange(node.launches, {})) {
+      places_.erase(launch);
+      reactor_.happened().emplace_back(Lost{launch, node.why_lost});
+    }
+  }
+
+  void tick() {
+    const Seconds now = seconds_since_boot();
+    const bool has_slept = ticked_at_ != 0 && now > ticked_at_ + oversleep_s;
+    ticked_at_ = now;
+    const bool pings = now >= pinged_at_ + options_.lease_s / pings_in_lease;
+    if (pings) pinged_at_ = now;
+    if (now >= told_at_ + tell_period_s) {
+      told_at_ = now;
+      tell_of_strangers();
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      Node& node = *nodes_[i];
+      if (!node.connection) {
+        look_at_lost(node);
+        continue;
+      }
+      if (has_slept) node.heard_at = now;
+      if (now > node.heard_at + options_.lease_s) {
+        lose(i, "nothing was heard of it for " +
+                    std::to_string(static_cast<long>(options_.lease_s)) + " s");
+        continue;
+      }
+      if (!pings) continue;
+      node.connection->say(Ping{});
+      node.connection->flush();
+    }
+    next_tick_.expires_after(tick_period);
+    next_tick_.async_wait([this](boost::system::error_code aborted) {
+      if (!aborted) tick();
+    });
+  }
+
+  void tell_of_strangers() {
+    const std::uint64_t count = door_ ? door_->strangers() : 0;
+    if (count == told_strangers_) return;
+    told_strangers_ = count;
+    options_.notice(count_of(count, "connection") + " to the port for agents came to nothing");
+  }
+
+  bool any_is_there() const {
+    const bool any_talks = std::any_of(
+        nodes_.begin(), nodes_.end(), [](const auto& node) { return node->connection != nullptr; });
+    return any_talks || std::any_of(launched_.begin(), launched_.end(), [](const auto& launched) {
+             return !launched.second.has_ended();
+           });
+  }
+
+  void flush() override {
+    for (const auto& node : nodes_) {
+      if (node->connection) node->connection->flush();
+    }
+  }
+
+  void begin_batch() override {
+    for (const auto& node : nodes_) {
+      if (node->connection) node->connection->begin_batch();
+    }
+  }
+
+  AsioReactor& reactor_;
+  const ClusterOptions options_;
+  const std::unique_ptr<Clock> clock_ = make_system_clock();
+  asio::steady_timer next_tick_;
+  std::map<std::string, LaunchedAgent> launched_;  ///< by host
+  std::vector<std::unique_ptr<Node>> nodes_;       ///< as Allocation numbers them
+  std::unordered_map<LaunchId, std::size_t> places_;
+  std::map<std::string, std::string> refused_;  ///< by node, why; before the start
+  std::string unnamed_;                         ///< the same, of one that nobody knows
+  std::uint32_t attempts_ = 0;
+  bool has_started_ = false;
+  bool is_leaving_ = false;
+  Seconds ticked_at_ = 0;  ///< since boot
+  Seconds pinged_at_ = 0;  ///< the same
+  Seconds told_at_ = 0;    ///< the same
+  std::uint64_t told_strangers_ = 0;
+  std::optional<AgentDoor> door_;
+};
+
+AgentExecutor::AgentExecutor(AsioReactor& reactor, ClusterOptions options)
+    : impl_(std::make_unique<Impl>(reactor, std::move(options))) {}
+AgentExecutor::~AgentExecutor() = default;
+
+std::vector<NodeResources> AgentExecutor::start(const std::function<bool()>& is_interrupted) {
+  return impl_->start(is_interrupted);
+}
+std::uint64_t AgentExecutor::strangers() const { return impl_->strangers(); }
+
+void AgentExecutor::launch(LaunchId launch, LaunchSpec spec) {
+  impl_->launch(launch, std::move(spec));
+}
+void AgentExecutor::send(LaunchId launch, const protocol::Command& command) {
+  impl_->send(launch, command);
+}
+void AgentExecutor::signal(LaunchId launch, int signal) { impl_->signal(launch, signal); }
+
+std::string address_towards(const std::vector<std::string>& hosts) {
+  asio::io_context context;
+  asio::ip::udp::resolver resolver(context);
+  for (const std::string& host : hosts) {
+    // "user@host", as ssh has it.
+    const std::string name = host.substr(host.find('@') == host.npos ? 0 : host.find('@') + 1);
+    boost::system::error_code error;
+    const auto found = resolver.resolve(name, "9", error);
+    if (error || found.empty()) continue;
+    asio::ip::udp::socket socket(context);
+    const auto endpoint = found.begin()->endpoint();
+    (void)socket.open(endpoint.protocol(), error);
+    if (!error) (void)socket.connect(endpoint, error);  // sends nothing
+    if (error) continue;
+    const auto local = socket.local_endpoint(error);
+    if (!error) return local.address().to_string();
+  }
+  return "127.0.0.1";
+}
+
+}  // namespace tune

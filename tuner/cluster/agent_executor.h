@@ -1,0 +1,67 @@
+// The executor of real processes on other machines: sends what is wanted of a launch to the agent
+// of its node, and makes events of what that says.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tuner/execution/executor.h"
+#include "tuner/execution/reactor/asio_reactor.h"
+
+namespace tune {
+
+class ProcessGroups;
+
+struct ClusterOptions {
+  std::filesystem::path directory;    ///< of the experiment, absolute
+  std::vector<std::string> hosts;     ///< an agent is started on each
+  std::vector<std::string> launcher;  ///< by this command
+  std::string program;                ///< tune, as hosts find it
+  std::string bind;                   ///< numeric address of this machine that agents reach
+  Seconds lease_s = 30;
+  Seconds after_lease_s = 5;  ///< so long an agent takes then to end what it runs
+  std::string version;
+  /// What each node has instead of what it finds.
+  Resources resources;
+  ProcessGroups* groups = nullptr;  ///< of the launchers, see SideProgram
+  /// Told of what nobody waits for, in sentences.
+  std::function<void(const std::string&)> notice = [](const std::string&) {};
+};
+
+/// The address of this machine from which `hosts` are reached; 127.0.0.1 if none of them has an
+/// address.
+std::string address_towards(const std::vector<std::string>& hosts);
+
+/// All calls from one thread, the reactor's, which outlives it. An agent that is gone makes a
+/// NodeLost. What ran there is Lost once it cannot run any more: at once if the agent has said so,
+/// or if its connection and its launcher have ended; else once its lease is over, by which it ends
+/// what it runs.
+class AgentExecutor final : public Executor {
+ public:
+  /// Listens. Error (user) if it cannot.
+  AgentExecutor(AsioReactor& reactor, ClusterOptions options);
+  /// Has all agents leave, which end what they run.
+  ~AgentExecutor() override;
+
+  /// Starts the agents of the hosts and waits until all have joined; their nodes, as Allocation
+  /// numbers them. Later ones are NodeJoined. `is_interrupted` ends the wait: WaitInterrupted.
+  /// Error (user) if one cannot join.
+  std::vector<NodeResources> start(const std::function<bool()>& is_interrupted);
+
+  /// Connections that came to nothing.
+  std::uint64_t strangers() const;
+
+  void launch(LaunchId launch, LaunchSpec spec) override;
+  void send(LaunchId launch, const protocol::Command& command) override;
+  void signal(LaunchId launch, int signal) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tune

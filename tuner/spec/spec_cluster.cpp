@@ -1,0 +1,80 @@
+// The part of a spec that says on which other machines its trials run.
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "tuner/spec/spec_parts.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t most_hosts = 10'000;
+constexpr std::size_t longest_host = 253;
+
+/// One that no command takes for an option, and no file system for a path.
+bool is_host(const std::string& name) {
+  if (name.empty() || name.size() > longest_host || name.front() == '-' || name.front() == '.') {
+    return false;
+  }
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("._-:@").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+/// A text, or a list of some.
+std::optional<std::vector<std::string>> to_words(const Json& json) {
+  std::vector<std::string> words;
+  for (const Json& word : json.is_array() ? json : Json::array({json})) {
+    auto text = to_text(word);
+    if (!text) return std::nullopt;
+    words.push_back(*std::move(text));
+  }
+  return words.empty() ? std::nullopt : std::optional(std::move(words));
+}
+
+std::optional<std::vector<std::string>> to_hosts(const Json& json) {
+  auto hosts = to_words(json);
+  if (!hosts || hosts->size() > most_hosts) return std::nullopt;
+  const std::set<std::string> each(hosts->begin(), hosts->end());
+  const bool are_good = std::all_of(hosts->begin(), hosts->end(), is_host);
+  return are_good && each.size() == hosts->size() ? hosts : std::nullopt;
+}
+
+std::optional<Seconds> to_lease(const Json& json) {
+  const auto seconds = to_seconds(json);
+  return seconds && *seconds >= 1 ? seconds : std::nullopt;
+}
+
+}  // namespace
+
+void parse_cluster(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems) {
+  const Json* const json = top.find("cluster");
+  if (json == nullptr || json->is_null()) return;
+  if (!json->is_object()) return top.wrong("cluster", "an object", *json);
+  const FieldReader fields(*json, "/cluster", problems);
+  ClusterConfig& cluster = spec.cluster;
+  if (fields.find("hosts") == nullptr) {
+    fields.complain("hosts", "cluster needs hosts, a list of names");
+  }
+  std::optional<std::vector<std::string>> hosts;
+  fields.read("hosts", "a list of different names of hosts like [\"node1\", \"ada@node2\"]",
+              to_hosts, hosts);
+  cluster.hosts = hosts.value_or(std::vector<std::string>());
+  fields.read("launcher",
+              "a command like [\"ssh\", \"${host}\", \"${agent}\"] that starts an agent on a host",
+              to_words, cluster.launcher);
+  fields.read("bind", "a numeric address of this machine like \"10.0.0.1\"", to_text, cluster.bind);
+  fields.read("agent_lease_s", "a number of seconds from 1 to 1e9", to_lease,
+              cluster.agent_lease_s);
+}
+
+Json cluster_to_json(const ClusterConfig& cluster) {
+  return {{"hosts", cluster.hosts.empty() ? Json() : Json(cluster.hosts)},
+          {"launcher", cluster.launcher},
+          {"bind", cluster.bind ? Json(*cluster.bind) : Json()},
+          {"agent_lease_s", cluster.agent_lease_s}};
+}
+
+}  // namespace tune
