@@ -88,6 +88,21 @@ TEST_CASE("A line that sums up is no result", "[unit][plain]") {
   }
 }
 
+TEST_CASE("A line that sums up may have more digits than the results", "[unit][plain]") {
+  CHECK(judged({{0, "Epoch 1 val_loss: 0.041"},
+                {0, "Epoch 2 val_loss: 0.017"},
+                {0, "Best val_loss: 0.016608"}}) == "rrs");
+  CHECK(judged({{0, "Epoch 1 val_loss: 12"},
+                {0, "Epoch 2 val_loss: 7"},
+                {0, "Best val_loss: 6.6123"}}) == "rrs");
+  CHECK(judged({{0, "Epoch 1 val_loss: 0.041"},
+                {0, "Epoch 2 val_loss: 0.017"},
+                {0, "Best val_loss: 0.0164"}}) == "rrr");
+  CHECK(judged({{0, "1 val_loss: 0.109"}, {1, "INFO val_loss: 0.109432"}}) == "re");
+  CHECK(judged({{0, "1 val_loss: 0.5"}, {1, "INFO val_loss: 0.53"}}) == "rr");
+  CHECK(judged({{0, "1 val_loss: inf"}, {1, "2 val_loss: 0.5"}}) == "rr");
+}
+
 TEST_CASE("A line that sums up is told apart, whatever numbers and units the results begin with",
           "[unit][plain]") {
   CHECK(judged({{0, "[4/8] loss 0.9 lr 0.0001 val_loss: 0.3"},

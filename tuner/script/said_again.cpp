@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "tuner/script/named_number.h"
@@ -18,20 +19,44 @@ namespace {
 /// So many results one stream may be ahead of the other.
 constexpr std::size_t most_ahead = 16;
 
+/// A number as it is written with as few digits as tell it from all others.
+struct Written {
+  std::string digits;  ///< the first one stands before the point
+  int exponent = 0;    ///< of ten
+
+  explicit Written(double value) {
+    std::array<char, 32> text{};
+    const char* const end =
+        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific)
+            .ptr;
+    const char* const begin = text.data();
+    const char* const mark = std::find(begin, end, 'e');
+    std::copy_if(begin, mark, std::back_inserter(digits),
+                 [](unsigned char c) { return std::isdigit(c) != 0; });
+    const char* const sign = mark == end ? end : mark + (mark[1] == '+' ? 2 : 1);
+    std::from_chars(sign, end, exponent);
+  }
+  /// Behind the point: of 0.0250 three.
+  int decimals() const { return static_cast<int>(digits.size()) - 1 - exponent; }
+};
+
+/// Without zeros at its ends: of 0.0250 two.
+std::size_t digits_of(double value) { return Written(value).digits.size(); }
+
+/// By how much rounding to so many decimals moves a number at most, and a little for the double.
+double rounding(int decimals) { return 0.5001 * std::pow(10.0, -decimals); }
+
 /// As two ways to print one number have it: with three digits, and with all.
 bool is_close(double a, double b) {
   constexpr double tolerance = 1e-3;
+  constexpr std::size_t telling_digits = 3;
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
-}
-
-/// Without zeros at its ends: of 0.0250 two.
-std::ptrdiff_t digits_of(double value) {
-  std::array<char, 32> text{};
-  const auto written =
-      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific);
-  return std::count_if(text.data(), std::find(text.data(), written.ptr, 'e'),
-                       [](unsigned char c) { return std::isdigit(c) != 0; });
+  const double apart = std::abs(a - b);
+  if (a == b || !std::isfinite(apart)) return a == b;
+  if (apart <= tolerance * std::max(std::abs(a), std::abs(b))) return true;
+  const Written first(a), second(b);
+  const Written& rounded = first.decimals() < second.decimals() ? first : second;
+  return rounded.digits.size() >= telling_digits && apart <= rounding(rounded.decimals());
 }
 
 bool are_close(const std::vector<double>& a, const std::vector<double>& b) {
@@ -71,6 +96,8 @@ void SaidAgain::note(const Result& result) {
   ++results_;
   least_ = std::fmin(least_, result.value);
   most_ = std::fmax(most_, result.value);
+  if (std::isfinite(result.value))
+    decimals_ = std::max(decimals_, Written(result.value).decimals());
   has_titled_ = has_titled_ || result.is_titled;
 }
 
@@ -105,13 +132,15 @@ bool SaidAgain::is_summary(const ClosingLine& line, double value) const {
   return !is_like_results && line.sums_up && is_among(value);
 }
 
-/// Not beyond all results so far.
+/// Not beyond all results so far, by more than the digits that those have.
 bool SaidAgain::is_among(double value) const {
-  return is_close(value, least_) || is_close(value, most_) || (value > least_ && value < most_);
+  const double off = decimals_ > no_decimals ? rounding(decimals_) : 0;
+  return is_close(value, least_) || is_close(value, most_) ||
+         (value > least_ - off && value < most_ + off);
 }
 
 FirstResult judge_first(const Metrics& first, const Metrics& restored) {
-  constexpr std::ptrdiff_t telling_digits = 4;
+  constexpr std::size_t telling_digits = 4;
   bool is_telling = false;
   for (const Metric& metric : first.numbers) {
     if (restored.find(metric.name) != metric.value) return FirstResult::trained;

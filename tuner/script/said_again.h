@@ -74,6 +74,8 @@ class SaidAgain {
   bool is_of_earlier_ = true;  ///< launches
   std::size_t results_ = 0;
   double least_ = 0, most_ = 0;  ///< of the first value of each
+  static constexpr int no_decimals = -400;
+  int decimals_ = no_decimals;  ///< the most of them
 };
 
 /// What the first result after a restore is, compared with the checkpoint's.
