@@ -422,6 +422,38 @@ TEST_CASE("What is saved behind a first line of training has the result that thi
   CHECK(losses == std::vector<double>{0.5, 0, 0.4});
 }
 
+TEST_CASE(
+    "A line that waits for others is a result at a good end, and none where the program was cut "
+    "off",
+    "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << "Epoch 1: loss 0.5\nTest loss 0.6\n";
+  const auto ended = [&](const ExitStatus& status) {
+    PlainHabits habits;
+    ScriptSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
+    session.begin(0, 0);
+    session.on_command(protocol::Start{});
+    session.end(status);
+    std::vector<double> losses;
+    for (int step = 0; step < 3; ++step) {
+      std::vector<Wakeup> said;
+      session.on_command(protocol::Step{});
+      session.say(said);
+      for (const Wakeup& wakeup : said) {
+        const auto* const reported = std::get_if<Reported>(&wakeup);
+        if (reported != nullptr && reported->metrics) {
+          losses.push_back(reported->metrics->find("loss").value());
+        }
+      }
+    }
+    return losses;
+  };
+  CHECK(ended({}) == std::vector<double>{0.5, 0.6});
+  CHECK(ended({.signal = SIGKILL}) == std::vector<double>{0.5});
+  CHECK(ended({.exit_code = 1}) == std::vector<double>{0.5});
+}
+
 TEST_CASE("What is saved behind a bar's last drawing has its value, though nothing has ended it",
           "[unit][plain]") {
   const TempDir dir;

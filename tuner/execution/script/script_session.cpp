@@ -140,21 +140,26 @@ void ScriptSession::read() {
     logs_[i].lines.finish(
         [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].text_end); });
   }
-  finish_results();
+  using End = SaveFold::End;
   const bool has_saved = status_->exit_code == saved_code_ && status_->exit_code != 0;
-  saves_.end(status_->signal != 0 || (status_->exit_code != 0 && !has_saved) ? SaveFold::End::killed
-             : has_saved                                                     ? SaveFold::End::saved
-                                                                             : SaveFold::End::done);
+  const End how = status_->signal != 0 || (status_->exit_code != 0 && !has_saved) ? End::killed
+                  : has_saved                                                     ? End::saved
+                                                                                  : End::done;
+  finish_results(how);
+  saves_.end(how);
 }
 
-/// What waited for more to be printed is a result now.
-void ScriptSession::finish_results() {
-  const bool is_done = status_->signal == 0 && status_->exit_code == 0;
-  if (auto last = is_done ? reader_.finish() : std::nullopt) {
+/// What waited for more to be printed is a result now, unless the program was cut off: then nobody
+/// knows what would have come, and a line of another kind would be an iteration too many.
+void ScriptSession::finish_results(SaveFold::End how) {
+  if (auto last = how == SaveFold::End::done ? reader_.finish() : std::nullopt) {
     const std::uint64_t end = logs_[last->stream].at;
     weigh({"", std::move(last->metrics), last->stream, end, time_of(last->stream, end)});
   }
-  release_all();
+  if (how == SaveFold::End::killed) held_.clear();
+  release(std::vector<bool>(held_.size(), true));
+  for (Save& save : held_saves_) save.open_results = 0;
+  release_saves({});
 }
 
 /// Takes in one block; false if there was none.
@@ -266,13 +271,6 @@ void ScriptSession::release(const std::vector<bool>& counts) {
       remark_other(held[i].line);
     }
   }
-  release_saves({});
-}
-
-/// No line will tell more.
-void ScriptSession::release_all() {
-  release(std::vector<bool>(held_.size(), true));
-  for (Save& save : held_saves_) save.open_results = 0;
   release_saves({});
 }
 
@@ -390,7 +388,11 @@ void ScriptSession::say_odd_count(double iteration) {
 void ScriptSession::find(SavedFiles checkpoint, bool on_signal) {
   read();  // what was printed before it
   constexpr std::size_t most_held = 16;
-  if (held_saves_.size() == most_held) release_all();
+  if (held_saves_.size() == most_held) {
+    Save& first = held_saves_.front();
+    saves_.save(std::move(first.checkpoint), first.on_signal, first.read_until_s);
+    held_saves_.erase(held_saves_.begin());
+  }
   held_saves_.push_back({std::move(checkpoint), on_signal, read_until_s_, open_results()});
   release_saves({});
 }

@@ -99,11 +99,10 @@ class ScriptSession {
     std::uint64_t end = 0;
     PrintTime time;
   };
-  void finish_results();
+  void finish_results(SaveFold::End how);
   void weigh(Printed printed);
   void keep(Printed printed);
   void release(const std::vector<bool>& counts);
-  void release_all();
   void release_saves(std::optional<std::size_t> ended);
   std::uint32_t open_results() const;
   void remark_other(std::string_view line);
