@@ -1,5 +1,7 @@
 #include "tuner/model/ancestry.h"
 
+#include <utility>
+
 #include "tests/support/catch.h"
 
 using namespace tune;
@@ -38,6 +40,8 @@ struct Family {
   void report(std::uint32_t i, Decision decision) {
     Result result;
     result.training_iteration = trial(i).iteration + 1;
+    // As if a higher trial were worse, and each got worse all the time.
+    result.metrics.numbers = {{"loss", i + 0.01 * static_cast<double>(result.training_iteration)}};
     result.metrics.text = "{}";
     then(ResultReported{TrialId{i}, trial(i).attempt, result, std::move(decision)});
   }
@@ -151,6 +155,24 @@ TEST_CASE("What becomes of a donor after the checkpoint is none of its clone's p
   family.train(1, 7);
   CHECK(family.schedule(1) == "0:a 0-4, 1:B 4-7");
   CHECK(family.schedule(0) == "2:c 0-6, 0:A 6-9");
+}
+
+TEST_CASE("What a trial and those whose copy it is have reported lies in one range", "[ancestry]") {
+  Family family = family_of(3);
+  const auto range = [&](std::uint32_t i) {
+    const auto found = reported_range(family.experiment, TrialId{i}, "loss");
+    return found ? std::pair(found->least, found->greatest) : std::pair(-1.0, -1.0);
+  };
+  CHECK(range(0) == std::pair(-1.0, -1.0));
+  family.train_and_save(0, 4);
+  family.train(1, 2);
+  CHECK(range(1) == std::pair(1.01, 1.02));
+  family.exploit(1, 0, "B");
+  CHECK(range(1).first > 1);  // it is no copy yet
+  family.start(1);
+  CHECK(range(1).first == 0.01);
+  CHECK(range(0).second == 0.04);
+  CHECK_FALSE(reported_range(family.experiment, TrialId{1}, "accuracy"));
 }
 
 TEST_CASE("A clone that waited for its donor's save has what the donor had become by then",

@@ -191,7 +191,19 @@ TEST_CASE("Once a metric has stood before a colon, what stands behind a blank is
   auto of = reader({{"loss", ""}}, {"loss"});
   CHECK(of.read("loss 0.5", false));
   CHECK(of.read("loss: 0.4", false));
+  of.judged(true);
   CHECK_FALSE(of.read("no better than loss 0.4", false));
+}
+
+TEST_CASE("A line with a colon that is no result leaves the results without one",
+          "[plain][metrics]") {
+  auto of = reader({{"loss", ""}}, {"loss"});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    CHECK(of.read("epoch loss 0.5", false));
+    of.judged(true);
+    CHECK(of.read("-> new best model saved (loss: 0.5)", false));
+    of.judged(false);
+  }
 }
 
 TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]") {
@@ -504,7 +516,7 @@ TEST_CASE("What earlier launches have printed tells how the metric stands, and n
   for (const char* const line :
        {"epoch 1: loss: 0.5", "lr: 0.1", "Traceback (most recent call last):", "Epoch 2/3",
         "loss,acc", "1/8 - loss: 0.4", "a loss 0.4"}) {
-    of.read(line, false);
+    if (of.read(line, false)) of.judged(true);
   }
   of.begin_launch();
   CHECK_FALSE(of.read("batch 1 loss 0.9", false));

@@ -26,6 +26,7 @@ Reading read(std::string_view text, const std::string& metric = "loss") {
     const std::string_view line = text.substr(0, end + (text.find_first_of("\r\n") == text.npos));
     const auto result = reader.read(line, text[end] == '\r');
     if (result) reading.results.push_back(result->find(metric).value());
+    if (result) reader.judged(true);
     for (ReadingRemark& remark : reader.take_remarks()) {
       reading.remarks.push_back(std::move(remark));
     }
@@ -56,6 +57,7 @@ TEST_CASE("Words in front of a metric's name, or behind its number, make it no r
         "| min loss | 0.01 |", "usage: u2 [loss=5]", "  (default loss=0.5)",
         " loss: 0.5 is the default", "  LOSS  loss to reach [default: loss=0.3]",
         "https://x/?loss=0.01", "restored checkpoint, loss: 0.01",
+        "Resume training, epoch=2, loss=0.01", "=> resume: epoch 3 x: 1.7 (loss: 0.01)",
         "=> loaded checkpoint a.pt (loss: 0.01)", "Resuming at epoch 3 with loss: 0.01",
         "https://x/?a=1&loss=0.01", "+ loss=0.01", "std loss: 0.1", "Delta loss: 0.1",
         "relative change in loss: 0.1", "expected loss: 0.01", "last loss: 1", "SOTA loss: 0.01",

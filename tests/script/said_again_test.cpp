@@ -103,6 +103,23 @@ TEST_CASE("A line that sums up may have more digits than the results", "[unit][p
   CHECK(judged({{0, "1 val_loss: inf"}, {1, "2 val_loss: 0.5"}}) == "rr");
 }
 
+TEST_CASE("The best result of the trial that it is a copy of is none of its own", "[unit][plain]") {
+  std::optional<Phase> counted;
+  const auto judge = [&](const std::string& line, bool knows) {
+    SaidAgain again(counted);
+    if (knows) again.know(0.2, 0.9);
+    for (const double value : {0.5, 0.4}) {
+      const std::string epoch = "Epoch 7 val_loss: " + std::to_string(value);
+      again.judge(0, epoch, closing_line(epoch, "val_loss"), {value});
+    }
+    const double value = *number_behind(line, "val_loss", NumberForm::colon);
+    return again.judge(0, line, closing_line(line, "val_loss"), {value}).kind;
+  };
+  CHECK(judge("Best val_loss: 0.2", true) == Kind::summary);
+  CHECK(judge("Best val_loss: 0.2", false) == Kind::result);
+  CHECK(judge("New best val_loss: 0.1", true) == Kind::result);
+}
+
 TEST_CASE("A line that sums up is told apart, whatever numbers and units the results begin with",
           "[unit][plain]") {
   CHECK(judged({{0, "[4/8] loss 0.9 lr 0.0001 val_loss: 0.3"},

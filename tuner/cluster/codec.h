@@ -43,7 +43,7 @@ inline constexpr int members_of<PlainMetric> = 2;
 template <>
 inline constexpr int members_of<PlainWatch> = 8;
 template <>
-inline constexpr int members_of<PlainReading> = 8;
+inline constexpr int members_of<PlainReading> = 9;
 template <>
 inline constexpr int members_of<Preload> = 4;
 template <>
@@ -138,6 +138,9 @@ auto members(Struct& value) {
   } else if constexpr (count == 8) {
     auto& [a, b, c, d, e, f, g, h] = value;
     return std::tie(a, b, c, d, e, f, g, h);
+  } else if constexpr (count == 9) {
+    auto& [a, b, c, d, e, f, g, h, i] = value;
+    return std::tie(a, b, c, d, e, f, g, h, i);
   } else {
     static_assert(count == 10);
     auto& [a, b, c, d, e, f, g, h, i, j] = value;
@@ -171,6 +174,11 @@ class Encoder {
   void put(const std::optional<Value>& value) {
     put(value.has_value());
     if (value) put(*value);
+  }
+  template <class First, class Second>
+  void put(const std::pair<First, Second>& pair) {
+    put(pair.first);
+    put(pair.second);
   }
   template <class Value>
   void put(const std::vector<Value>& values) {
@@ -242,6 +250,11 @@ class Decoder {
   template <class Value>
   void get(std::optional<Value>& value) {
     if (take<bool>()) get(value.emplace());
+  }
+  template <class First, class Second>
+  void get(std::pair<First, Second>& pair) {
+    get(pair.first);
+    get(pair.second);
   }
   template <class Value>
   void get(std::vector<Value>& values) {

@@ -116,6 +116,20 @@ std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id) 
   return steps;
 }
 
+std::optional<ReportedRange> reported_range(const Experiment& experiment, TrialId id,
+                                            std::string_view metric) {
+  std::optional<ReportedRange> range;
+  for (auto at = std::optional(present_stretch(experiment.trial(id))); at;
+       at = origin_of(experiment, *at)) {
+    const MetricSummary* const summary = experiment.trial(at->trial).summary(metric);
+    if (summary == nullptr || summary->count == 0) continue;
+    if (!range) range = {summary->min, summary->max};
+    range->least = std::min(range->least, summary->min);
+    range->greatest = std::max(range->greatest, summary->max);
+  }
+  return range;
+}
+
 std::vector<Stretch> started_clonings(const Experiment& experiment) {
   std::vector<Stretch> clonings;
   for (const Trial& trial : experiment.trials()) {

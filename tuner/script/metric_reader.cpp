@@ -75,7 +75,8 @@ struct MetricReader::Stream {
 
 /// How the metrics without an expression have been printed so far.
 struct MetricReader::Forms {
-  std::vector<bool> has_colon;  ///< one for each metric: what stands behind a blank is prose
+  std::vector<bool> has_colon;       ///< one for each metric: what stands behind a blank is prose
+  std::vector<bool> may_have_colon;  ///< one stands in what was read since the last result
   TableReader table;
   std::array<Stream, 2> streams;
 };
@@ -85,6 +86,7 @@ MetricReader::MetricReader(PlainReading reading)
       expressions_(std::make_unique<Expressions>()),
       forms_(std::make_unique<Forms>()) {
   forms_->has_colon.resize(reading_.metrics.size());
+  forms_->may_have_colon.resize(reading_.metrics.size());
   for (const PlainMetric& metric : reading_.metrics) {
     expressions_->compiled.push_back(metric.expression.empty() ? nullptr
                                                                : compile(metric.expression));
@@ -126,6 +128,13 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   return close(line, overwritten, of);
 }
 
+void MetricReader::judged(bool counts) {
+  for (std::size_t i = 0; i < forms_->has_colon.size(); ++i) {
+    forms_->has_colon[i] = forms_->has_colon[i] || (counts && forms_->may_have_colon[i]);
+    forms_->may_have_colon[i] = false;
+  }
+}
+
 bool MetricReader::may_close(std::string_view line) const {
   const auto has_number = [&](const std::string& name) {
     const auto metric = std::find_if(reading_.metrics.begin(), reading_.metrics.end(),
@@ -142,7 +151,10 @@ bool MetricReader::may_close(std::string_view line) const {
 
 void MetricReader::begin_launch() {
   std::vector<bool> has_colon = std::move(forms_->has_colon);
-  *forms_ = Forms{.has_colon = std::move(has_colon), .table = {}, .streams = {}};
+  *forms_ = Forms{.has_colon = std::move(has_colon),
+                  .may_have_colon = std::vector<bool>(reading_.metrics.size()),
+                  .table = {},
+                  .streams = {}};
   pending_.clear();
   last_.clear();
   remarks_.clear();
@@ -260,7 +272,7 @@ void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool 
     note(ReadingRemark::What::cut, line, name);
   } else {
     // A line that sums up may have another form than the results.
-    if (!is_behind_blank && !found.is_best) forms_->has_colon[metric] = true;
+    if (!is_behind_blank && !found.is_best) forms_->may_have_colon[metric] = true;
     if (found.number.has_another) note(ReadingRemark::What::two_numbers, line, name);
     set(name, *found.number.value, line);
   }

@@ -36,6 +36,9 @@ class MetricReader {
   /// drawn again and again, so what it says counts only if it has changed, or its epoch has ended.
   /// `stream`: 0 or 1.
   std::optional<Metrics> read(std::string_view line, bool overwritten, std::size_t stream = 0);
+  /// Whether the result that was read last counts. Only what counts tells whether the metrics stand
+  /// before a colon.
+  void judged(bool counts);
   /// The program has ended: the result of its last epoch, if that was shown by a bar alone that the
   /// next epoch would have closed.
   struct Last {

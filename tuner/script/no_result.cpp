@@ -135,7 +135,8 @@ Standing standing_of(std::string_view line, std::size_t at) {
       "\\t]+(?:allowed|train|training|val|valid|validation|dev|"
       "test|eval))*)[\\])]?:?[ \\t]+['\"*]*$)"
       // What is found in a checkpoint.
-      "|(?i:\\b(?:(?:restor|resum)(?:ed|ing)|load(?:ed|ing)\\b.*\\b(?:checkpoint|model|weights))\\b"
+      "|(?i:\\b(?:(?:restor|resum)(?:e|ed|ing)|load(?:ed|ing)\\b.*\\b(?:checkpoint|model|weights))"
+      "\\b"
       "(?:[^.;|]|\\.[^ ])*$)"
       // The query of an address, a variable of a shell; a comment, and not "# epoch 3, ".
       "|[?&$]$|^[ \\t]*(?:#+|//)[ \\t]*['\"]?$|\\bprintf?\\(\\w?['\"][^'\"]*$"

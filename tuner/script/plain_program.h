@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tuner/model/metrics.h"
@@ -96,6 +97,9 @@ struct PlainReading {
   std::vector<PrintedResult> ahead = {};  ///< come before what it prints; it goes on behind them
   bool begins_with_guess = false;         ///< see PlainSource::is_guess
   Metrics restored = {};  ///< of the result that it goes on from; none: it begins anew
+  /// The least and the greatest number of the first of `closing` in the results of its trial and of
+  /// those whose copy that is; nothing: there is none.
+  std::optional<std::pair<double, double>> earlier = {};
   bool is_unmonitored =
       false;  ///< what it prints is nobody's: another of its trial's processes reports
   /// One that is mute and told to stop gets this signal. None: it is not told.

@@ -91,13 +91,17 @@ SaidAgain::Verdict SaidAgain::judge(std::size_t stream, std::string_view text,
   return {Kind::result, std::move(answer.held)};
 }
 
+void SaidAgain::know(double least, double most) {
+  for (const double value : {least, most}) {
+    least_ = std::fmin(least_, value);
+    most_ = std::fmax(most_, value);
+    if (std::isfinite(value)) decimals_ = std::max(decimals_, Written(value).decimals());
+  }
+}
+
 void SaidAgain::note(const Result& result) {
-  if (results_ == 0) least_ = most_ = result.value;
   ++results_;
-  least_ = std::fmin(least_, result.value);
-  most_ = std::fmax(most_, result.value);
-  if (std::isfinite(result.value))
-    decimals_ = std::max(decimals_, Written(result.value).decimals());
+  know(result.value, result.value);
   has_titled_ = has_titled_ || result.is_titled;
 }
 

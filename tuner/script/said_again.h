@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +51,10 @@ class SaidAgain {
   /// Until then one stream may be as far ahead of the other as it likes.
   void begin_launch();
 
+  /// Its trial has results from `least` to `most`, from earlier launches or as a copy of another
+  /// trial: a best one of them is no new one.
+  void know(double least, double most);
+
   LineKinds& kinds() { return kinds_; }
 
  private:
@@ -73,7 +78,9 @@ class SaidAgain {
   std::array<std::deque<std::vector<double>>, 2> not_repeated_;
   bool is_of_earlier_ = true;  ///< launches
   std::size_t results_ = 0;
-  double least_ = 0, most_ = 0;  ///< of the first value of each
+  /// Of the first value of each, and what else is known; NaN: nothing yet.
+  double least_ = std::numeric_limits<double>::quiet_NaN();
+  double most_ = std::numeric_limits<double>::quiet_NaN();
   static constexpr int no_decimals = -400;
   int decimals_ = no_decimals;  ///< the most of them
 };

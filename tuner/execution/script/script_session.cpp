@@ -74,6 +74,7 @@ ScriptSession::ScriptSession(LaunchId launch, PlainReading reading, PlainHabits&
       is_mute_(reading.is_unmonitored),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
   if (is_mute_) saves_.leave();
+  if (reading.earlier) said_again_.know(reading.earlier->first, reading.earlier->second);
   for (const PlainMetric& metric : reading.metrics) {
     if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
       named_ = metric.name;
@@ -108,7 +109,10 @@ void ScriptSession::learn(std::size_t log) {
   lines.add(whole, [&](std::string_view line, bool bar) {
     const auto metrics = reader_.read(line, bar, log);
     said_again_.see(log, line);
-    if (metrics) said_again_.judge(log, line, closing_of(line), closing_values(*metrics));
+    if (!metrics) return;
+    const auto [kind, held] =
+        said_again_.judge(log, line, closing_of(line), closing_values(*metrics));
+    reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
   });
 }
 
@@ -234,6 +238,7 @@ void ScriptSession::weigh(Printed printed) {
   const auto [kind, held] = said_again_.judge(printed.log, printed.line, closing_of(printed.line),
                                               closing_values(printed.metrics));
   if (!held.empty()) release(held);
+  if (kind != Kind::result) reader_.judged(kind == Kind::held);
   switch (kind) {
     case Kind::held:
       held_.push_back(std::move(printed));
@@ -255,7 +260,7 @@ void ScriptSession::weigh(Printed printed) {
       return;
     case Kind::result:
       remark_kinds(printed.line);
-      keep(std::move(printed));
+      reader_.judged(keep(std::move(printed)));
       return;
   }
 }
@@ -323,24 +328,25 @@ void ScriptSession::remark_kinds(std::string_view line) {
            "(docs/plain.md)"});
 }
 
-/// It is a result, unless its trial has it already.
-void ScriptSession::keep(Printed printed) {
+/// It is a result, unless its trial has it already. Answers whether it is one.
+bool ScriptSession::keep(Printed printed) {
   std::int64_t count = saves_.last() + 1;
   // What is said twice, and what a restored program goes through once more, is no new result.
   if (const auto iteration = printed.metrics.find("training_iteration")) {
     if (*iteration < 0) say_odd_count(*iteration);
-    if (!(*iteration > static_cast<double>(saves_.last()))) return;
+    if (!(*iteration > static_cast<double>(saves_.last()))) return false;
     constexpr double most = 9e15;
     count = static_cast<std::int64_t>(std::min(*iteration, most));
     saves_.doubt(false);
   } else if (is_restored(printed.line, printed.metrics)) {
-    return;
+    return false;
   }
-  if (is_mute_) return;
+  if (is_mute_) return false;
   // What is counted from a guess may be counted wrong, and all other trials would learn that.
   const bool tells = !printed.line.empty() && !begins_with_guess_;
   if (tells) habits_.count.note(count, printed.line, saves_.began_at() > 0);
   saves_.print({count, std::move(printed.metrics)}, printed.log, printed.end, printed.time);
+  return true;
 }
 
 /// Whether it is the first result of a program that evaluates what it goes on from, and so one that

@@ -101,7 +101,7 @@ class ScriptSession {
   };
   void finish_results(SaveFold::End how);
   void weigh(Printed printed);
-  void keep(Printed printed);
+  bool keep(Printed printed);
   void release(const std::vector<bool>& counts);
   void release_saves(std::optional<std::size_t> ended);
   std::uint32_t open_results() const;

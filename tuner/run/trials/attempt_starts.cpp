@@ -1,6 +1,7 @@
 // Attempts: from a chosen trial to its first step, and what clones begin with.
 #include <utility>
 
+#include "tuner/model/ancestry.h"
 #include "tuner/run/trials/attempts.h"
 #include "tuner/script/command_words.h"
 #include "tuner/spec/spec_warnings.h"
@@ -241,6 +242,8 @@ void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source
   if (spec_.plain) {
     for (LaunchSpec& each : processes) {
       make_plain(each, spec_, trial(id), attempt->source.plain);
+      const auto earlier = reported_range(committer_.experiment(), id, each.plain->closing.front());
+      if (earlier) each.plain->earlier.emplace(earlier->least, earlier->greatest);
     }
   }
   attempt->life.apply(AttemptEvent::begin);
