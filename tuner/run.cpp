@@ -163,7 +163,11 @@ struct Engine {
     require_launches();
   }
 
-  void set_up_callbacks() { set_up(callbacks, spec, experiment, policies, directory, totals()); }
+  void set_up_callbacks() {
+    // What nodes have together changes while they run.
+    set_up(callbacks, spec, experiment, policies, directory,
+           nodes.empty() ? totals() : Resources());
+  }
 
   /// On all nodes together, or on this machine.
   Resources totals() const {
@@ -180,6 +184,15 @@ struct Engine {
         options.handle_signals ? Interrupts::report : Interrupts::leave_alone, watchdog.get());
   }
 
+  /// What comes before the run is told at once.
+  void tell(const std::string& sentence) {
+    if (cluster_reactor && options.on_wait) {
+      options.on_wait(sentence);
+    } else {
+      callbacks.notice_later(sentence);
+    }
+  }
+
   /// Has an agent on each node, before anything of the experiment is made or changed: what is wrong
   /// with one is wrong at once.
   void start_cluster() {
@@ -188,17 +201,16 @@ struct Engine {
     cluster_reactor = make_reactor();
     cluster = std::make_unique<AgentExecutor>(
         *cluster_reactor,
-        ClusterOptions{
-            .directory = directory,
-            .hosts = config.hosts,
-            .launcher = config.launcher,
-            .program = options.agent_program,
-            .bind = config.bind ? *config.bind : address_towards(config.hosts),
-            .lease_s = config.agent_lease_s,
-            .version = version(),
-            .resources = spec.resources,
-            .groups = watchdog ? &watchdog->groups() : nullptr,
-            .notice = [this](const std::string& sentence) { callbacks.notice_later(sentence); }});
+        ClusterOptions{.directory = directory,
+                       .hosts = config.hosts,
+                       .launcher = config.launcher,
+                       .program = options.agent_program,
+                       .bind = config.bind ? *config.bind : address_towards(config.hosts),
+                       .lease_s = config.agent_lease_s,
+                       .version = version(),
+                       .resources = spec.resources,
+                       .groups = watchdog ? &watchdog->groups() : nullptr,
+                       .notice = [this](const std::string& sentence) { tell(sentence); }});
     nodes = cluster->start([this] { return is_interrupted(); });
     if (const auto reason = ResourcePool(nodes).impossible(spec.resources_per_trial)) {
       throw user_error(*reason + "; a trial, with all its workers, runs on one node");

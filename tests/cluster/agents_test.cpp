@@ -219,6 +219,33 @@ TEST_CASE("A secret that others may read is not used", "[cluster][unit]") {
   CHECK_THROWS_WITH(make_cluster_directory(dir.path()), Contains("others may read it"));
 }
 
+TEST_CASE("A driver waits for the agents of the one before, until they have ended or must have",
+          "[cluster][process]") {
+  World world({"oak"}, 1);
+  make_cluster_directory(world.dir.path());
+  const auto elsewhere = world.dir.path() / "cluster/agent-elsewhere";
+  const auto here = world.dir.path() / "cluster/agent-here";
+  SECTION("one that is seen to be dead is nobody") {
+    const auto self = this_identity();
+    std::ofstream(here) << Json({{"host", self.host},
+                                 {"pid", self.pid},
+                                 {"start_ticks", 1},
+                                 {"boot", self.boot},
+                                 {"pid_namespace", self.pid_namespace}});
+    world.start();
+    CHECK(world.notices.empty());
+  }
+  SECTION("one that is not seen has its lease") {
+    std::ofstream(elsewhere) << R"({"host":"far","pid":1,"start_ticks":1,"boot":"b",)"
+                             << R"("pid_namespace":1})";
+    world.start();
+    REQUIRE(world.notices.size() == 1);
+    CHECK_THAT(world.notices[0], Contains("agents of an earlier driver"));
+  }
+  CHECK_FALSE(std::filesystem::exists(here));
+  CHECK_FALSE(std::filesystem::exists(elsewhere));
+}
+
 TEST_CASE("A launcher gets the agent's command as words, or as one word for a shell",
           "[cluster][unit]") {
   const std::vector<std::string> agent = {"/opt/tune", "agent", "/a b"};

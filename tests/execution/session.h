@@ -8,11 +8,15 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#ifdef SESSIONS_BY_AGENT
+#include "tuner/cluster/agent_executor.h"
+#endif
 #include "tuner/execution/local/process_executor.h"
 #include "tuner/process/system_clock.h"
 
@@ -62,6 +66,25 @@ inline LaunchId launch_of(const Wakeup& wakeup) {
       },
       wakeup);
 }
+
+#ifdef SESSIONS_BY_AGENT
+/// What runs in a session runs under an agent, a process of its own.
+inline std::unique_ptr<Executor> make_executor(AsioReactor& reactor,
+                                               const std::filesystem::path& directory) {
+  auto executor = std::make_unique<AgentExecutor>(reactor, ClusterOptions{.directory = directory,
+                                                                          .hosts = {"oak"},
+                                                                          .launcher = {"env"},
+                                                                          .program = CLUSTER_AGENT,
+                                                                          .bind = "127.0.0.1",
+                                                                          .version = "1.0"});
+  (void)executor->start([] { return false; });
+  return executor;
+}
+#else
+inline std::unique_ptr<Executor> make_executor(AsioReactor& reactor, const std::filesystem::path&) {
+  return std::make_unique<ProcessExecutor>(reactor);
+}
+#endif
 
 class Session {
  public:
@@ -134,7 +157,8 @@ class Session {
   TempDir dir;
   std::unique_ptr<Clock> clock = make_system_clock();
   AsioReactor reactor;
-  ProcessExecutor executor{reactor};
+  const std::unique_ptr<Executor> own_executor = make_executor(reactor, dir.path());
+  Executor& executor = *own_executor;
   std::map<LaunchId, std::vector<Wakeup>> heard;  ///< by launch, in order
 
  private:

@@ -5,6 +5,7 @@
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -43,6 +44,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   Impl(AsioReactor& reactor, ClusterOptions options)
       : reactor_(reactor), options_(std::move(options)), next_tick_(reactor.context()) {
     make_cluster_directory(options_.directory);
+    agents_left_ = agents_left(options_.directory);
     door_.emplace(reactor.context(),
                   AgentDoor::Options{options_.directory, options_.bind, options_.version},
                   AgentDoor::Callbacks{[this](const std::shared_ptr<Connection>& connection,
@@ -72,18 +74,11 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   }
 
   std::vector<NodeResources> start(const std::function<bool()>& is_interrupted) {
+    wait_for_agents_left(is_interrupted);
     for (const std::string& host : options_.hosts) start_agent(host);
     const Seconds until = seconds_since_boot() + join_patience_s;
-    std::vector<Wakeup> wakeups;
     while (!all_have_joined()) {
-      wakeups.clear();
-      reactor_.wait(clock_->steady() + 0.1, wakeups);
-      const bool is_signalled = std::any_of(wakeups.begin(), wakeups.end(), [](const auto& what) {
-        return std::holds_alternative<Interrupted>(what);
-      });
-      if (is_signalled || is_interrupted()) {
-        throw WaitInterrupted("interrupted while agents were started");
-      }
+      wait_a_bit(is_interrupted);
       look_at_start(until);
     }
     has_started_ = true;
@@ -142,6 +137,38 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     /// Its agent has ended by itself and so has all that it ran.
     bool has_ended = false;
   };
+
+  void wait_a_bit(const std::function<bool()>& is_interrupted) {
+    std::vector<Wakeup> wakeups;
+    reactor_.wait(clock_->steady() + 0.1, wakeups);
+    const bool is_signalled = std::any_of(wakeups.begin(), wakeups.end(), [](const auto& what) {
+      return std::holds_alternative<Interrupted>(what);
+    });
+    if (is_signalled || is_interrupted()) {
+      throw WaitInterrupted("interrupted while agents were started");
+    }
+  }
+
+  /// Those of a driver before that has died end what they run, at the latest after their lease:
+  /// what runs there is not started once more before.
+  void wait_for_agents_left(const std::function<bool()>& is_interrupted) {
+    if (agents_left_.empty()) return;
+    const Seconds patience_s = options_.lease_s + options_.after_lease_s;
+    options_.notice("agents of an earlier driver may run yet: they have " +
+                    std::to_string(std::lround(patience_s)) + " s to end what they run");
+    const Seconds until = seconds_since_boot() + patience_s;
+    while (!agents_left_.empty() && seconds_since_boot() < until) {
+      wait_a_bit(is_interrupted);
+      const auto there = agents_left(options_.directory);
+      std::erase_if(agents_left_, [&](const std::string& file) {
+        return std::find(there.begin(), there.end(), file) == there.end();
+      });
+    }
+    for (const std::string& file : agents_left_) {
+      std::error_code ignored;
+      std::filesystem::remove(cluster_directory(options_.directory) / file, ignored);
+    }
+  }
 
   void start_agent(const std::string& host) {
     const std::vector<std::string> agent = {options_.program, "agent", options_.directory.native(),
@@ -343,7 +370,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
 
   void tell_of_strangers() {
     const std::uint64_t count = door_ ? door_->strangers() : 0;
-    if (count == told_strangers_) return;
+    if (count == told_strangers_ || !has_started_) return;
     told_strangers_ = count;
     options_.notice(count_of(count, "connection") + " to the port for agents came to nothing");
   }
@@ -377,6 +404,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   std::unordered_map<LaunchId, std::size_t> places_;
   std::map<std::string, std::string> refused_;  ///< by node, why; before the start
   std::string unnamed_;                         ///< the same, of one that nobody knows
+  std::vector<std::string> agents_left_;        ///< by earlier drivers: their files
   std::uint32_t attempts_ = 0;
   bool has_started_ = false;
   bool is_leaving_ = false;

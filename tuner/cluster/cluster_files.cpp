@@ -12,6 +12,7 @@
 #include "trainable/values.h"
 #include "tuner/base/error.h"
 #include "tuner/disk/file_system.h"
+#include "tuner/disk/liveness.h"
 
 namespace tune {
 
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* proof_prefix = "agent-";
 constexpr const char* digits = "0123456789abcdef";
 
 void fill_randomly(void* bytes, std::size_t count) {
@@ -139,7 +141,43 @@ void remove_meeting(const fs::path& experiment) noexcept {
   fs::remove(meeting_file(experiment), ignored);
 }
 
-Proof::Proof(const fs::path& experiment) : file_("agent-" + random_hex()), text_(random_hex()) {
+std::vector<std::string> agents_left(const fs::path& experiment) {
+  std::vector<std::string> left;
+  const auto files = make_posix_file_system();
+  const ProcessIdentity self = this_identity();
+  for (const DirectoryEntry& entry : files->list(cluster_directory(experiment))) {
+    if (!entry.name.starts_with(proof_prefix)) continue;
+    const fs::path file = cluster_directory(experiment) / entry.name;
+    bool is_dead = false;
+    try {
+      const Json json = Json::parse(files->read(file));
+      const ProcessIdentity agent{.host = json.at("host").get<std::string>(),
+                                  .pid = json.at("pid").get<std::int64_t>(),
+                                  .start_ticks = json.at("start_ticks").get<std::uint64_t>(),
+                                  .boot = json.at("boot").get<std::string>(),
+                                  .pid_namespace = json.at("pid_namespace").get<std::uint64_t>()};
+      is_dead = life_of(agent, self) == Life::dead;
+    } catch (const std::exception&) {
+      // It has gone meanwhile, or says nothing that is known.
+    }
+    if (is_dead) {
+      files->remove_file(file);
+    } else {
+      left.push_back(entry.name);
+    }
+  }
+  return left;
+}
+
+Proof::Proof(const fs::path& experiment) : file_(proof_prefix + random_hex()) {
+  const ProcessIdentity self = this_identity();
+  text_ = Json({{"proof", random_hex()},
+                {"host", self.host},
+                {"pid", self.pid},
+                {"start_ticks", self.start_ticks},
+                {"boot", self.boot},
+                {"pid_namespace", self.pid_namespace}})
+              .dump();
   path_ = cluster_directory(experiment) / file_;
   if (!make_posix_file_system(Access::owner)->create_exclusive(path_, text_)) {
     throw file_error("cannot make", path_.native(), EEXIST);
@@ -152,7 +190,7 @@ Proof::~Proof() {
 }
 
 bool is_proved(const fs::path& experiment, const std::string& file, const std::string& text) {
-  if (!file.starts_with("agent-") || file.find('/') != file.npos) return false;
+  if (!file.starts_with(proof_prefix) || file.find('/') != file.npos) return false;
   try {
     return make_posix_file_system()->read(cluster_directory(experiment) / file) == text;
   } catch (const Error&) {

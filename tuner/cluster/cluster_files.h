@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace tune {
 
@@ -38,7 +39,12 @@ Meeting read_meeting(const std::filesystem::path& experiment);
 /// Absent is fine. Does not throw.
 void remove_meeting(const std::filesystem::path& experiment) noexcept;
 
-/// A file that an agent makes in the folder, for the driver to see. It removes it.
+/// The agents of earlier drivers that may run yet: the names of their files in the folder. Files of
+/// those that are seen to be dead are removed.
+std::vector<std::string> agents_left(const std::filesystem::path& experiment);
+
+/// A file that an agent makes in the folder, for the driver to see. It removes it once nothing of
+/// what it runs is left.
 class Proof {
  public:
   explicit Proof(const std::filesystem::path& experiment);

@@ -61,6 +61,8 @@ void WorkerGroups::abandon(Reactor& reactor, Seconds patience_s) {
         forget(exited->launch);
       } else if (const auto* const failed = std::get_if<LaunchFailed>(&wakeup)) {
         forget(failed->launch);
+      } else if (const auto* const lost = std::get_if<Lost>(&wakeup)) {
+        forget(lost->launch);
       } else if (std::holds_alternative<Interrupted>(wakeup)) {
         hurries = true;
       }
