@@ -63,6 +63,16 @@ TEST_CASE("What a spec gives as resources each node has", "[cluster][process]") 
   CHECK(nodes[0].gpus == std::vector<std::string>{"0", "1"});
 }
 
+TEST_CASE("A command that its trainable could not be told is that launch's fault, and no node's",
+          "[cluster][process]") {
+  World world({"oak"});
+  world.start();
+  world.driver().launch(LaunchId{1}, world.spec({"sleep", "1000"}));
+  world.driver().send(LaunchId{1}, protocol::Start{});  // without a config
+  CHECK(world.wait_for<Faulted>().launch == LaunchId{1});
+  CHECK(world.count_of<NodeLost>() == 0);
+}
+
 TEST_CASE("When the run is over the agents leave, and nothing of them is left",
           "[cluster][process]") {
   World world({"oak"});

@@ -44,10 +44,6 @@ LaunchSpec full_spec() {
 std::vector<Message> one_of_each() {
   const LaunchId id{42};
   const CheckpointFiles files{"/shared", "c-1", true, {{"", 1, 2, 3}}};
-  protocol::Start start;
-  start.trial_id = "trial_00001";
-  start.config = {{"lr", 0.1}};
-  start.checkpoint = "/shared/c";
   std::vector<Message> all = {
       Join{"0.1.0", {"oak", {{"cpu", 8}, {"gpu", 1}}, {"GPU-4f"}}, "agent-1", "text"},
       Left{"SIGTERM"},
@@ -56,10 +52,7 @@ std::vector<Message> one_of_each() {
       TurnedAway{"no"},
       Launch{id, full_spec()},
       Launch{id, {}},
-      Told{id, start},
-      Told{id, protocol::Step{4}},
-      Told{id, protocol::Save{"/shared/save", 4}},
-      Told{id, protocol::Stop{protocol::Stay::if_clean}},
+      Told{id, protocol::format(protocol::Step{4})},
       Signalled{id, 15},
       Ping{},
       Leave{}};

@@ -37,6 +37,8 @@ class ClusterTest(DriverCase):
         )
         driver = self.start("run", "spec.json", "--progress", "none")
         self.wait_for_iteration(3, range(4))
+        running = self.json("status", "results/spec")["running"]
+        self.assertEqual(sorted(trial["node"] for trial in running), ["elm", "elm", "oak", "oak"])
         meeting = self.path("results/spec/cluster/meeting.json")
         self.assertEqual(stat.S_IMODE(os.stat(meeting).st_mode), 0o600)
         os.kill(self.node("elm"), signal.SIGKILL)

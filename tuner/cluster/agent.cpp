@@ -147,7 +147,16 @@ class Agent final : private Connection::Owner {
     if (!launches_.insert(launch.launch).second) throw WireError("a launch for the second time");
     executor.launch(launch.launch, std::move(launch.spec));
   }
-  void hear(const Told& told) { joined().send(told.launch, told.command); }
+  void hear(const Told& told) {
+    Executor& executor = joined();
+    try {
+      executor.send(told.launch, protocol::parse_command(told.line));
+    } catch (const std::invalid_argument& error) {
+      // One trial's, as where there is no wire.
+      connection_->say(
+          Happened{Faulted{told.launch, std::string("cannot tell it: ") + error.what()}});
+    }
+  }
   void hear(const Signalled& signalled) { joined().signal(signalled.launch, signalled.signal); }
   void hear(const Ping&) {
     joined();

@@ -96,6 +96,10 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   void launch(LaunchId launch, LaunchSpec spec) {
     const auto place = static_cast<std::size_t>(spec.node);
     Node& node = *nodes_.at(place);
+    // As it is seen from here.
+    if (!spec.argv.empty() && spec.argv[0].find('/') != std::string::npos) {
+      spec.argv[0] = std::filesystem::absolute(spec.argv[0]);
+    }
     if (!node.connection) {
       reactor_.happened().emplace_back(Lost{launch, node.why_lost});
       return;
@@ -114,7 +118,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     Connection* const connection = connection_of(launch);
     if (connection == nullptr) return;
     try {
-      connection->say(Told{launch, command});
+      connection->say(Told{launch, protocol::format(command)});
     } catch (const std::exception& error) {
       reactor_.happened().emplace_back(
           Faulted{launch, std::string("cannot tell it: ") + error.what()});

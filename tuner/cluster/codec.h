@@ -193,8 +193,6 @@ class Encoder {
       put(value);
     }
   }
-  /// As its trainable gets it: the text is the wire's between driver and trainable.
-  void put(const protocol::Command& command) { put(protocol::format(command)); }
   template <class... Kinds>
   void put(const std::variant<Kinds...>& value) {
     put(static_cast<std::uint8_t>(value.index()));
@@ -264,13 +262,6 @@ class Decoder {
   template <class Value>
   void get(std::map<std::string, Value>& values) {
     for (auto left = take<std::uint32_t>(); left > 0; --left) get(values[take<std::string>()]);
-  }
-  void get(protocol::Command& command) {
-    try {
-      command = protocol::parse_command(take<std::string>());
-    } catch (const std::invalid_argument& error) {
-      throw WireError(std::string("a command is none: ") + error.what());
-    }
   }
   template <class... Kinds>
   void get(std::variant<Kinds...>& value) {

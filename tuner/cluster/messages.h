@@ -66,7 +66,7 @@ struct Launch {
 };
 struct Told {
   LaunchId launch{};
-  protocol::Command command;
+  std::string line;  ///< a command, as its trainable gets it
 };
 struct Signalled {
   LaunchId launch{};

@@ -36,8 +36,9 @@ unsigned int on_driver(SSL* connection, const char* who, unsigned char* key,
 
 unsigned int on_agent(SSL* connection, const char* /*hint*/, char* who, unsigned int most_who_bytes,
                       unsigned char* key, unsigned int most_bytes) {
-  if (most_who_bytes < std::strlen(identity) + 1) return 0;
-  std::strcpy(who, identity);
+  const std::size_t who_bytes = std::strlen(identity) + 1;
+  if (most_who_bytes < who_bytes) return 0;
+  std::memcpy(who, identity, who_bytes);
   return give_secret(connection, key, most_bytes);
 }
 

@@ -52,7 +52,7 @@ Json running_json(const ExperimentView& view, Seconds now) {
   Json list = Json::array();
   for (const auto& [trial, attempt, pid] : running_in(view)) {
     list.push_back({{"trial_id", to_string(trial->id)},
-                    {"node", view.driver ? Json(view.driver->host) : Json()},
+                    {"node", view.driver ? node_json(*trial) : Json()},
                     {"pid", pid ? Json(*pid) : Json()},
                     {"gpus", gpus_json(*trial)},
                     {"attempt", trial->attempt},
@@ -71,8 +71,12 @@ std::string running_text(const ExperimentView& view, Seconds now) {
   if (all.empty()) return "";
   const bool has_gpus = std::any_of(all.begin(), all.end(),
                                     [](const Running& one) { return !one.trial->gpus.empty(); });
+  const bool has_nodes = std::any_of(all.begin(), all.end(), [&](const Running& one) {
+    return view.driver && std::string_view(one.trial->host) != view.driver->host;
+  });
   std::vector<TableColumn> columns = {
       {"trial"}, {"iteration", true}, {"for", true}, {"last result", true}, {"pid", true}};
+  if (has_nodes) columns.push_back({"node"});
   if (has_gpus) columns.push_back({"gpu"});
   columns.push_back({"config"});
   std::vector<std::vector<std::string>> rows;
@@ -82,6 +86,7 @@ std::string running_text(const ExperimentView& view, Seconds now) {
     auto& row = rows.emplace_back();
     row = {to_string(trial->id), std::to_string(trial->iteration), age_text(attempt.since, now),
            last == "-" ? last : last + " ago", pid ? std::to_string(*pid) : "-"};
+    if (has_nodes) row.emplace_back(std::string_view(trial->host));
     if (has_gpus) row.push_back(trial->gpus.empty() ? "-" : *trial->gpus);
     row.push_back(present_tag(*trial));
   }
