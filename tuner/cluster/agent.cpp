@@ -2,6 +2,7 @@
 #include "tuner/cluster/agent.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <set>
@@ -26,6 +27,8 @@ namespace asio = boost::asio;
 constexpr Seconds answer_patience_s = 20;
 /// How often the lease is looked at.
 constexpr Seconds look_s = 1;
+/// Programs that say more than the driver takes wait.
+constexpr std::size_t most_unsent_bytes = std::size_t{8} << 20;
 /// For the end of what was killed, and for the last words.
 constexpr Seconds end_patience_s = 5;
 constexpr Seconds farewell_s = 2;
@@ -75,6 +78,11 @@ class Agent final : private Connection::Owner {
   }
 
   void turn() {
+    if (connection_ && connection_->unsent_bytes() > most_unsent_bytes) {
+      // What it runs has said its share, and says no more until the driver has heard it.
+      reactor_.context().run_one_for(std::chrono::milliseconds(100));
+      return look_at_lease();
+    }
     wakeups_.clear();
     reactor_.wait(clock_->steady() + look_s, wakeups_);
     for (Wakeup& wakeup : wakeups_) {

@@ -45,6 +45,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void begin_batch();
   bool is_closed() const { return owner_ == nullptr; }
   bool has_unsent() const { return is_writing_ || !unsent_.empty(); }
+  std::size_t unsent_bytes() const { return unsent_.size() + under_way_.size(); }
 
   /// Of what is said, and of what may be heard.
   FrameId id;
