@@ -3,6 +3,7 @@
 #include "tuner/view/experiment_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <system_error>
 
 #include "tuner/ask_session.h"
@@ -155,8 +156,11 @@ bool is_finished(const Experiment& experiment) {
 std::string resume_command(const ResultGrid& grid) {
   const Seconds budget_s = grid.spec().time_budget_s.value_or(0);
   std::string command = "tune resume " + shell_word(grid.directory());
-  if (budget_s > 0 && grid.experiment().running_s(grid.experiment().last_time()) >= budget_s) {
-    command += " --time-budget-s " + format_metric(2 * budget_s);
+  const Seconds used_s = grid.experiment().running_s(grid.experiment().last_time());
+  if (budget_s > 0 && used_s >= budget_s) {
+    // A budget may have been set that was used up long before.
+    const double times = std::floor(used_s / budget_s) + 1;
+    command += " --time-budget-s " + format_metric(times * budget_s);
   }
   return command;
 }

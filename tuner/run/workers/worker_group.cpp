@@ -6,13 +6,18 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tuner/base/decimal.h"
 #include "tuner/base/error.h"
 
 namespace tune {
 
 namespace {
 
-std::string show(Seconds seconds) { return std::to_string(static_cast<long>(seconds)) + " s"; }
+std::string show(Seconds seconds) {
+  std::string text;
+  append_decimal(text, seconds);
+  return text + " s";
+}
 
 }  // namespace
 
