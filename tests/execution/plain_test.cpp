@@ -423,8 +423,7 @@ TEST_CASE("What is saved behind a first line of training has the result that thi
 }
 
 TEST_CASE(
-    "A line that waits for others is a result at a good end, and none where the program was cut "
-    "off",
+    "Of lines that wait for others one kind counts at a good end, and none where it was cut off",
     "[unit][plain]") {
   const TempDir dir;
   const auto log = dir.path() / "log";
@@ -449,9 +448,33 @@ TEST_CASE(
     }
     return losses;
   };
-  CHECK(ended({}) == std::vector<double>{0.5, 0.6});
+  CHECK(ended({}) == std::vector<double>{0.5});
   CHECK(ended({.signal = SIGKILL}) == std::vector<double>{0.5});
   CHECK(ended({.exit_code = 1}) == std::vector<double>{0.5});
+}
+
+TEST_CASE(
+    "The kind that has given a trial its last result counts once it goes on, however it was cut "
+    "off",
+    "[unit][plain]") {
+  // The first launch was cut off between its lines, and so two lines of training stand together.
+  const std::string earlier =
+      "train loss: 9\ntrain loss: 9\nval loss: 1\ntrain loss: 8\nval loss: 0.5\n";
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  const auto counted = [&](std::optional<double> last) {
+    std::ofstream(log) << earlier;
+    PlainHabits habits;
+    PlainReading reading{{{"loss", ""}}, {"loss"}};
+    reading.last = last;
+    ScriptSession session(LaunchId(1), reading, habits, log, log);
+    session.begin(earlier.size(), earlier.size());
+    return habits.counted;
+  };
+  CHECK(counted(0.5) == Phase::validation);
+  CHECK(counted(8) == Phase::training);
+  CHECK(counted(3) == std::nullopt);
+  CHECK(counted({}) == std::nullopt);
 }
 
 TEST_CASE("What is saved behind a bar's last drawing has its value, though nothing has ended it",

@@ -43,7 +43,7 @@ inline constexpr int members_of<PlainMetric> = 2;
 template <>
 inline constexpr int members_of<PlainWatch> = 8;
 template <>
-inline constexpr int members_of<PlainReading> = 9;
+inline constexpr int members_of<PlainReading> = 10;
 template <>
 inline constexpr int members_of<Preload> = 4;
 template <>
@@ -138,9 +138,6 @@ auto members(Struct& value) {
   } else if constexpr (count == 8) {
     auto& [a, b, c, d, e, f, g, h] = value;
     return std::tie(a, b, c, d, e, f, g, h);
-  } else if constexpr (count == 9) {
-    auto& [a, b, c, d, e, f, g, h, i] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i);
   } else {
     static_assert(count == 10);
     auto& [a, b, c, d, e, f, g, h, i, j] = value;

@@ -58,6 +58,20 @@ std::optional<Phase> LineKinds::settled_by(const ClosingLine& line) const {
   return is_settled ? std::optional(most) : std::nullopt;
 }
 
+std::vector<bool> LineKinds::settle_at_end() {
+  const auto is_unnamed = [](const Kind& kind) { return kind.phase == Phase::unnamed; };
+  Phase most = Phase::unnamed;
+  bool has_unnamed = std::any_of(kinds_.begin(), kinds_.end(), is_unnamed);
+  for (const Held& held : held_) {
+    most = std::max(most, held.line.phase);
+    has_unnamed = has_unnamed || held.line.phase == Phase::unnamed;
+  }
+  const Phase counted = counted_.value_or(has_unnamed ? Phase::unnamed : most);
+  std::vector<bool> counts;
+  for (const Held& held : std::exchange(held_, {})) counts.push_back(held.line.phase == counted);
+  return counts;
+}
+
 /// A line before the first one that names a phase has counted when it came: in all launches alike.
 bool LineKinds::is_counted(Phase phase) const {
   return !counted_ || phase == *counted_ || (phase == Phase::unnamed && !has_named_);

@@ -35,6 +35,9 @@ class LineKinds {
   /// The next line, which has a metric and is neither an echo nor a summary.
   Answer take(const ClosingLine& line, std::string_view text);
 
+  /// No line will come any more: of each that waits, whether it counts. Those that name no phase
+  /// do, if there was one, else those of the phase that tells most.
+  std::vector<bool> settle_at_end();
   /// No line waits any more.
   void drop_held() { held_.clear(); }
 

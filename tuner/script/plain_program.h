@@ -100,6 +100,8 @@ struct PlainReading {
   /// The least and the greatest number of the first of `closing` in the results of its trial and of
   /// those whose copy that is; nothing: there is none.
   std::optional<std::pair<double, double>> earlier = {};
+  /// That of the last result of its trial; nothing: there is none.
+  std::optional<double> last = {};
   bool is_unmonitored =
       false;  ///< what it prints is nobody's: another of its trial's processes reports
   /// One that is mute and told to stop gets this signal. None: it is not told.

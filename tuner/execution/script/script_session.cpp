@@ -70,6 +70,7 @@ ScriptSession::ScriptSession(LaunchId launch, PlainReading reading, PlainHabits&
       saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
       ahead_(std::move(reading.ahead)),
       begins_with_guess_(reading.begins_with_guess),
+      last_(reading.last),
       restored_(std::move(reading.restored)),
       is_mute_(reading.is_unmonitored),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
@@ -89,31 +90,39 @@ void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin
   logs_.front().at = stdout_begin;
   if (logs_.size() > 1) logs_.back().at = stderr_begin;
   files_->open(logs_.front().path, logs_.back().path, {stdout_begin, stderr_begin});
-  for (std::size_t log = 0; log < logs_.size(); ++log) {
-    logs_[log].text_end = logs_[log].at;
-    learn(log);
-  }
+  for (Log& log : logs_) log.text_end = log.at;
+  learn();
   reader_.begin_launch();
   said_again_.begin_launch();
 }
 
 /// What its trial's earlier launches printed last tells how its lines are to be read: the colon,
-/// which kind counts, and how results begin. Else one that is started for its last words alone
-/// would have its "Best loss: 0.5" counted as a result.
-void ScriptSession::learn(std::size_t log) {
-  const std::uint64_t begin = logs_[log].at;
-  const std::string earlier = files_->before(log, begin, tail_bytes);
-  std::string_view whole = earlier;
-  if (whole.size() < begin) whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
-  LineSplitter lines;
-  lines.add(whole, [&](std::string_view line, bool bar) {
-    const auto metrics = reader_.read(line, bar, log);
-    said_again_.see(log, line);
-    if (!metrics) return;
-    const auto [kind, held] =
-        said_again_.judge(log, line, closing_of(line), closing_values(*metrics));
-    reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
-  });
+/// and how results begin. Else one that is started for its last words alone would have its "Best
+/// loss: 0.5" counted as a result. Which kind counts the line tells that has given the trial its
+/// last result: from the lines alone another kind may be chosen, as nothing shows where a launch
+/// was cut off.
+void ScriptSession::learn() {
+  const std::optional<Phase> known = habits_.counted;
+  std::optional<Phase> of_last;
+  for (std::size_t log = 0; log < logs_.size(); ++log) {
+    const std::uint64_t begin = logs_[log].at;
+    const std::string earlier = files_->before(log, begin, tail_bytes);
+    std::string_view whole = earlier;
+    if (whole.size() < begin) whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
+    LineSplitter lines;
+    lines.add(whole, [&](std::string_view line, bool bar) {
+      const auto metrics = reader_.read(line, bar, log);
+      said_again_.see(log, line);
+      if (!metrics) return;
+      const auto closing = closing_of(line);
+      const auto values = closing_values(*metrics);
+      if (closing && values.front() == last_) of_last = closing->phase;
+      const auto [kind, held] = said_again_.judge(log, line, closing, values);
+      reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
+    });
+  }
+  const bool has_kinds = habits_.counted.has_value();
+  habits_.counted = known || !has_kinds ? known : of_last;
 }
 
 void ScriptSession::on_command(const protocol::Command& command) {
@@ -160,8 +169,8 @@ void ScriptSession::finish_results(SaveFold::End how) {
     const std::uint64_t end = logs_[last->stream].at;
     weigh({"", std::move(last->metrics), last->stream, end, time_of(last->stream, end)});
   }
-  if (how == SaveFold::End::killed) held_.clear();
-  release(std::vector<bool>(held_.size(), true));
+  const std::vector<bool> counts = said_again_.kinds().settle_at_end();
+  release(how == SaveFold::End::killed ? std::vector<bool>(held_.size(), false) : counts);
   for (Save& save : held_saves_) save.open_results = 0;
   release_saves({});
 }
@@ -270,7 +279,7 @@ void ScriptSession::weigh(Printed printed) {
 void ScriptSession::release(const std::vector<bool>& counts) {
   std::vector<Printed> held = std::exchange(held_, {});
   for (std::size_t i = 0; i < held.size(); ++i) {
-    if (counts[i]) {
+    if (i < counts.size() && counts[i]) {
       keep(std::move(held[i]));
     } else {
       remark_other(held[i].line);

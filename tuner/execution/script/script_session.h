@@ -84,7 +84,7 @@ class ScriptSession {
     LineSplitter lines;
     std::uint64_t text_end = 0;  ///< place behind its last byte that ends no line
   };
-  void learn(std::size_t log);
+  void learn();
   bool read(std::size_t log);
   void note_cut(Log& log, bool is_read_again);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
@@ -136,6 +136,7 @@ class ScriptSession {
   SaveFold saves_;
   std::vector<PrintedResult> ahead_;  ///< until it starts: what its checkpoint has
   const bool begins_with_guess_;
+  const std::optional<double> last_;       ///< see PlainReading
   const Metrics restored_;                 ///< the result of its checkpoint; none: it has none
   bool has_result_of_checkpoint_ = false;  ///< it has printed that first
   double read_until_s_ = 0;                ///< Unix time; all that was printed before was taken in

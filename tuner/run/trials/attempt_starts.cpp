@@ -242,7 +242,10 @@ void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source
   if (spec_.plain) {
     for (LaunchSpec& each : processes) {
       make_plain(each, spec_, trial(id), attempt->source.plain);
-      const auto earlier = reported_range(committer_.experiment(), id, each.plain->closing.front());
+      const std::string& metric = each.plain->closing.front();
+      const MetricSummary* const summary = trial(id).summary(metric);
+      if (summary != nullptr) each.plain->last = summary->last;
+      const auto earlier = reported_range(committer_.experiment(), id, metric);
       if (earlier) each.plain->earlier.emplace(earlier->least, earlier->greatest);
     }
   }
