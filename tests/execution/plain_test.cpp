@@ -477,6 +477,45 @@ TEST_CASE(
   CHECK(counted({}) == std::nullopt);
 }
 
+TEST_CASE(
+    "A resumed trial whose launch was cut off between two kinds of lines has one kind, and its "
+    "closing line is none",
+    "[unit][plain]") {
+  const std::string earlier =
+      "train loss: -6\nloss: 3\ntrain loss: -7\ntrain loss: -7\nloss: 2\ntrain loss: -8\n";
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << earlier
+                     << "train loss: -8\nloss: 1.5\ntrain loss: -9\nloss: 1\n"
+                        "Best loss: 1\n";
+  PlainHabits habits;
+  PlainReading reading{{{"loss", ""}}, {"loss"}};
+  reading.last = 2;
+  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  session.begin(earlier.size(), earlier.size());
+  protocol::Start start;
+  start.iteration = 2;
+  session.on_command(start);
+  session.end({});
+  std::vector<double> losses;
+  std::set<LaunchAdvisory::What> remarked;
+  for (int step = 0; step < 4; ++step) {
+    std::vector<Wakeup> said;
+    session.on_command(protocol::Step{});
+    session.say(said);
+    for (const Wakeup& wakeup : said) {
+      if (const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup)) {
+        remarked.insert(remark->what);
+      } else if (const auto* const reported = std::get_if<Reported>(&wakeup);
+                 reported != nullptr && reported->metrics) {
+        losses.push_back(reported->metrics->find("loss").value());
+      }
+    }
+  }
+  CHECK(losses == std::vector<double>{1.5, 1});
+  CHECK(remarked == std::set{LaunchAdvisory::What::other_phase, LaunchAdvisory::What::summary});
+}
+
 TEST_CASE("What is saved behind a bar's last drawing has its value, though nothing has ended it",
           "[unit][plain]") {
   const TempDir dir;

@@ -89,13 +89,21 @@ void LineKinds::note(const ClosingLine& line, std::string_view text) {
     mine = kinds_.insert(kinds_.end(), {line.beginning, line.phase, std::string(text), is_bar});
   }
   ++mine->lines;
+  ++mine->lines_of_launch;
   has_repeated_ = has_repeated_ || mine->lines > 1;
+}
+
+void LineKinds::begin_launch() {
+  held_.clear();
+  for (Kind& kind : kinds_) kind.lines_of_launch = 0;
 }
 
 std::optional<std::string> LineKinds::take_other() {
   constexpr std::size_t least_lines = 2;
   if (has_told_ || kinds_.size() < 2) return std::nullopt;
-  const auto counts = [](const Kind& kind) { return kind.lines >= least_lines && !kind.is_bar; };
+  const auto counts = [](const Kind& kind) {
+    return kind.lines_of_launch >= least_lines && !kind.is_bar;
+  };
   const auto is_last = [&](const Kind& kind) { return counts(kind) && kind.beginning == last_; };
   const auto is_other = [&](const Kind& kind) { return counts(kind) && kind.beginning != last_; };
   const auto other = std::find_if(kinds_.begin(), kinds_.end(), is_other);

@@ -38,10 +38,10 @@ class LineKinds {
   /// No line will come any more: of each that waits, whether it counts. Those that name no phase
   /// do, if there was one, else those of the phase that tells most.
   std::vector<bool> settle_at_end();
-  /// No line waits any more.
-  void drop_held() { held_.clear(); }
+  /// What came so far was printed by earlier launches: none of it waits any more.
+  void begin_launch();
 
-  /// Once, when two kinds that name the same phase count and have come twice each: the first line
+  /// Once, when two kinds of lines that count have come twice each in this launch: the first line
   /// of the other kind than that of the last line.
   std::optional<std::string> take_other();
 
@@ -60,6 +60,7 @@ class LineKinds {
     std::string first_line;
     bool is_bar = false;
     std::size_t lines = 0;
+    std::size_t lines_of_launch = 0;
   };
   struct Held {
     ClosingLine line;

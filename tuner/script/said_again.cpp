@@ -107,7 +107,7 @@ void SaidAgain::note(const Result& result) {
 
 void SaidAgain::begin_launch() {
   is_of_earlier_ = false;
-  kinds_.drop_held();
+  kinds_.begin_launch();
   held_.clear();
   not_repeated_ = {};
   titles_ = {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "trainable/values.h"
@@ -104,25 +105,41 @@ void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin
 void ScriptSession::learn() {
   const std::optional<Phase> known = habits_.counted;
   std::optional<Phase> of_last;
+  std::set<Phase> phases;
+  read_earlier([&](std::size_t log, std::string_view line, bool bar) {
+    const auto metrics = reader_.read(line, bar, log);
+    const auto closing = metrics ? closing_of(line) : std::nullopt;
+    if (!closing) return;
+    phases.insert(closing->phase);
+    if (closing_values(*metrics).front() == last_) of_last = closing->phase;
+  });
+  reader_.begin_launch();
+  const bool has_kinds = phases.size() > 1;
+  const std::optional<Phase> counted = known || !has_kinds ? known : of_last;
+  habits_.counted = counted;
+  read_earlier([&](std::size_t log, std::string_view line, bool bar) {
+    const auto metrics = reader_.read(line, bar, log);
+    said_again_.see(log, line);
+    if (!metrics) return;
+    const auto [kind, held] =
+        said_again_.judge(log, line, closing_of(line), closing_values(*metrics));
+    reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
+  });
+  habits_.counted = counted;
+}
+
+/// The whole lines that its logs have last from before it was launched, first of one log, then of
+/// the other.
+void ScriptSession::read_earlier(
+    const std::function<void(std::size_t log, std::string_view line, bool bar)>& take) {
   for (std::size_t log = 0; log < logs_.size(); ++log) {
     const std::uint64_t begin = logs_[log].at;
     const std::string earlier = files_->before(log, begin, tail_bytes);
     std::string_view whole = earlier;
     if (whole.size() < begin) whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
     LineSplitter lines;
-    lines.add(whole, [&](std::string_view line, bool bar) {
-      const auto metrics = reader_.read(line, bar, log);
-      said_again_.see(log, line);
-      if (!metrics) return;
-      const auto closing = closing_of(line);
-      const auto values = closing_values(*metrics);
-      if (closing && values.front() == last_) of_last = closing->phase;
-      const auto [kind, held] = said_again_.judge(log, line, closing, values);
-      reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
-    });
+    lines.add(whole, [&](std::string_view line, bool bar) { take(log, line, bar); });
   }
-  const bool has_kinds = habits_.counted.has_value();
-  habits_.counted = known || !has_kinds ? known : of_last;
 }
 
 void ScriptSession::on_command(const protocol::Command& command) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +86,8 @@ class ScriptSession {
     std::uint64_t text_end = 0;  ///< place behind its last byte that ends no line
   };
   void learn();
+  void read_earlier(
+      const std::function<void(std::size_t log, std::string_view line, bool bar)>& take);
   bool read(std::size_t log);
   void note_cut(Log& log, bool is_read_again);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
