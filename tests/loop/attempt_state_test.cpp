@@ -29,7 +29,7 @@ training: step>training open_save>opening_save hand_over>handing_over block>bloc
 opening_save: step>training save>saving block>blocked_on_commit replaced>starting leave>leaving keep_warm>keeping_warm signalled>awaiting_shutdown
 saving: step>training block>blocked_on_commit replaced>starting leave>leaving keep_warm>keeping_warm signalled>awaiting_shutdown
 handing_over: step>training block>blocked_on_commit leave>leaving keep_warm>keeping_warm signalled>awaiting_shutdown
-blocked_on_commit: step>training block>blocked_on_commit leave>leaving keep_warm>keeping_warm signalled>awaiting_shutdown
+blocked_on_commit: step>training block>blocked_on_commit replaced>starting leave>leaving keep_warm>keeping_warm signalled>awaiting_shutdown
 draining: step>draining block>draining_blocked leave>leaving signalled>awaiting_shutdown
 draining_blocked: step>draining block>draining_blocked leave>leaving signalled>awaiting_shutdown
 leaving: ran_to_end>draining gone>leaving examine>examining close>closed

@@ -81,7 +81,7 @@ constexpr auto attempt_transitions() {
             E::block,
             blocked_on_commit},
            {{draining, draining_blocked}, E::block, draining_blocked},
-           {{starting, training, opening_save, saving}, E::replaced, starting},
+           {{starting, training, opening_save, saving, blocked_on_commit}, E::replaced, starting},
            {{leaving}, E::ran_to_end, draining},
            // How it ends is decided once.
            {{preparing, starting, training, opening_save, saving, handing_over, blocked_on_commit,

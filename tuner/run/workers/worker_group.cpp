@@ -455,7 +455,8 @@ WorkerGroup::WorkerEvent WorkerGroup::remove(LaunchId id, Gone gone) {
   if (state_ == State::offered) withdraw_offer();
   if (ranks_.empty()) return end_of_all(was_being_reset);
   stop_others(left);
-  return {};
+  // The others go, too: what was begun with them is not.
+  return was_being_reset ? WorkerEvent(Replaced{}) : WorkerEvent();
 }
 
 /// Not those that are leaving in order already, unless they are programs that go on for as long as
