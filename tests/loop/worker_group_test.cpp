@@ -215,6 +215,20 @@ TEST_CASE("What one of several has reported is forgotten when another refuses", 
   CHECK(world.notes.take() == "start start ");
 }
 
+TEST_CASE("That all are replaced is said once, as soon as one of several has gone in a reset",
+          "[worker_group]") {
+  World world(2);
+  world.go_to_reset(State::stepping);
+  const LaunchId first{*world.notes.live.begin()};
+  const LaunchId second{*world.notes.live.rbegin()};
+  CHECK(word(world.talk.on_wakeup(Exited{second, 7, 0})) == "replaced");
+  CHECK(world.talk.state() == State::replacing);
+  CHECK(word(world.talk.on_wakeup(Exited{first, 0, SIGTERM})).empty());
+  CHECK(world.talk.state() == State::launching);
+  world.all_greet();
+  CHECK(world.talk.state() == State::ready);
+}
+
 TEST_CASE("A closed connection has an end, whatever is asked after it", "[worker_group]") {
   World world;
   world.go_to(State::ready);
