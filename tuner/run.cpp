@@ -22,7 +22,6 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/checkpoints/checkpoint_store.h"
-#include "tuner/cluster/agent_executor.h"
 #include "tuner/execution/local/process_executor.h"
 #include "tuner/host/policy_programs.h"
 #include "tuner/host/program_policies.h"
@@ -50,6 +49,7 @@
 #include "tuner/spec/spec_policy.h"
 #include "tuner/spec/spec_warnings.h"
 #include "tuner/spec_changes.h"
+#include "tuner/start_cluster.h"
 #include "tuner/version.h"
 
 namespace tune {
@@ -165,15 +165,14 @@ struct Engine {
 
   void set_up_callbacks() {
     // What nodes have together changes while they run.
-    set_up(callbacks, spec, experiment, policies, directory,
-           nodes.empty() ? totals() : Resources());
+    set_up(callbacks, spec, experiment, policies, directory, cluster ? Resources() : totals());
   }
 
   /// On all nodes together, or on this machine.
   Resources totals() const {
-    if (nodes.empty()) return total_resources(spec, detected);
+    if (!cluster) return total_resources(spec, detected);
     Resources sum;
-    for (const NodeResources& node : nodes) {
+    for (const NodeResources& node : cluster->nodes) {
       for (const auto& [name, amount] : node.totals) sum[name] += amount;
     }
     return sum;
@@ -186,40 +185,29 @@ struct Engine {
 
   /// What comes before the run is told at once.
   void tell(const std::string& sentence) {
-    if (cluster_reactor && options.on_wait) {
+    if (!has_begun && options.on_wait) {
       options.on_wait(sentence);
     } else {
       callbacks.notice_later(sentence);
     }
   }
 
-  /// Has an agent on each node, before anything of the experiment is made or changed: what is wrong
-  /// with one is wrong at once.
-  void start_cluster() {
-    const ClusterConfig& config = spec.cluster;
-    if (config.hosts.empty()) return;
-    cluster_reactor = make_reactor();
-    cluster = std::make_unique<AgentExecutor>(
-        *cluster_reactor,
-        ClusterOptions{.directory = directory,
-                       .hosts = config.hosts,
-                       .launcher = config.launcher,
-                       .program = options.agent_program,
-                       .bind = config.bind ? *config.bind : address_towards(config.hosts),
-                       .lease_s = config.agent_lease_s,
-                       .version = version(),
-                       .resources = spec.resources,
-                       .groups = watchdog ? &watchdog->groups() : nullptr,
-                       .notice = [this](const std::string& sentence) { tell(sentence); }});
-    nodes = cluster->start([this] { return is_interrupted(); });
-    if (const auto reason = ResourcePool(nodes).impossible(spec.resources_per_trial)) {
-      throw user_error(*reason + "; a trial, with all its workers, runs on one node");
-    }
-    std::string what;
-    for (const NodeResources& node : nodes) {
-      what += (what.empty() ? "" : ", ") + node.name + " " + text_of_resources(node.totals);
-    }
-    callbacks.notice("trials run on " + count_of(nodes.size(), "node") + ": " + what);
+  /// Before anything of the experiment is made or changed: what is wrong with a node is wrong at
+  /// once.
+  void start_agents() {
+    if (spec.cluster.hosts.empty()) return;
+    cluster = start_cluster(spec, make_reactor(),
+                            {.directory = directory,
+                             .hosts = {},
+                             .launcher = {},
+                             .program = options.agent_program,
+                             .bind = {},
+                             .version = version(),
+                             .resources = {},
+                             .groups = watchdog ? &watchdog->groups() : nullptr,
+                             .notice = [this](const std::string& sentence) { tell(sentence); }},
+                            [this] { return is_interrupted(); });
+    callbacks.notice("trials run on " + text_of_nodes(cluster->nodes));
   }
 
   /// From before the experiment is locked: who is interrupted while it is read leaves in good order
@@ -232,11 +220,11 @@ struct Engine {
   }
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
-    const auto own_reactor = cluster ? std::move(cluster_reactor) : make_reactor();
+    has_begun = true;
+    const auto own_reactor = cluster ? std::move(cluster->reactor) : make_reactor();
     AsioReactor& reactor = *own_reactor;
-    const std::unique_ptr<Executor> executor = cluster
-                                                   ? std::unique_ptr<Executor>(std::move(cluster))
-                                                   : std::make_unique<ProcessExecutor>(reactor);
+    const auto executor = cluster ? std::unique_ptr<Executor>(std::move(cluster->executor))
+                                  : std::make_unique<ProcessExecutor>(reactor);
     RunParts drive({spec, experiment, policies, store, callbacks, std::move(changes)},
                    {.executor = *executor,
                     .reactor = reactor,
@@ -255,31 +243,31 @@ struct Engine {
     DiskGuard disk_guard(*files, drive.workers(), drive.committer(), callbacks, directory,
                          spec.min_free_bytes);
     LoopEnd end = run(
-        drive, {.launch = {.experiment_dir = directory,
-                           .session_mark = to_text(session_mark(this_process(clock->now()))),
-                           .gpu_names = nodes.empty() ? gpu_names(spec, detected)
-                                                      : std::vector<std::string>(),
-                           .sets_threads = std::getenv(threads_variable) == nullptr},
-                .resources = totals(),
-                .nodes = nodes,
-                .interrupt_grace_s = options.interrupt_grace_s,
-                .only = std::move(only),
-                .disk = &disk_guard,
-                // Of processes on other machines nothing is seen here.
-                .memory = nodes.empty() ? machine_memory() : MemoryMeter(),
-                .look = nodes.empty() ? ProcessLook(look_at_processes) : ProcessLook(),
-                .tick_s = 1,
-                .change_spec =
-                    [this](const ExperimentSpec& now, const Json& fields) {
-                      std::vector<Problem> wrong;
-                      ExperimentSpec changed = change_while_running(now, fields, catalogue, wrong);
-                      throw_if_any(wrong);
-                      return changed;
-                    },
-                .complete_config =
-                    [this](const Json& given, TrialId trial) {
-                      return config_by_hand(given, trial, spec, space);
-                    }});
+        drive,
+        {.launch = {.experiment_dir = directory,
+                    .session_mark = to_text(session_mark(this_process(clock->now()))),
+                    .gpu_names = cluster ? std::vector<std::string>() : gpu_names(spec, detected),
+                    .sets_threads = std::getenv(threads_variable) == nullptr},
+         .resources = totals(),
+         .nodes = cluster ? cluster->nodes : std::vector<NodeResources>(),
+         .interrupt_grace_s = options.interrupt_grace_s,
+         .only = std::move(only),
+         .disk = &disk_guard,
+         // Of processes on other machines nothing is seen here.
+         .memory = cluster ? MemoryMeter() : machine_memory(),
+         .look = cluster ? ProcessLook() : ProcessLook(look_at_processes),
+         .tick_s = 1,
+         .change_spec =
+             [this](const ExperimentSpec& now, const Json& fields) {
+               std::vector<Problem> wrong;
+               ExperimentSpec changed = change_while_running(now, fields, catalogue, wrong);
+               throw_if_any(wrong);
+               return changed;
+             },
+         .complete_config =
+             [this](const Json& given, TrialId trial) {
+               return config_by_hand(given, trial, spec, space);
+             }});
     std::string not_on_remote = finish_remote();
     if (watchdog) watchdog->only_lingers();
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost(),
@@ -366,7 +354,7 @@ struct Engine {
   }
 
   void start_session(EventCommitter& committer) {
-    if (nodes.empty()) {
+    if (!cluster) {
       for (const auto& notice : detected.notices) callbacks.notice(notice);
     }
     const std::string ran = what_runs(spec, options.command_line);
@@ -430,10 +418,8 @@ struct Engine {
   std::unique_ptr<Replicator> replicator;  ///< none where the spec names no remote
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
-  std::vector<NodeResources> nodes;  ///< none: trials run on this machine
-  /// Both until the run has them; none without a cluster.
-  std::unique_ptr<AsioReactor> cluster_reactor;
-  std::unique_ptr<AgentExecutor> cluster;
+  std::optional<StartedCluster> cluster;  ///< none: trials run on this machine
+  bool has_begun = false;                 ///< the run, which has what is started of the cluster
 };
 
 /// Whether trials have a result.json.
@@ -558,7 +544,7 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
   engine.listen_to_signals();
   if (!ExperimentStore::exists(*engine.files, engine.directory)) {
     engine.open_remote();
-    engine.start_cluster();
+    engine.start_agents();
   }
   auto store = ExperimentStore::create(*engine.own_files, engine.directory, to_json(spec),
                                        engine.owner(), &watch);
@@ -616,7 +602,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
                                      options.salvage ? salvage : std::function<void()>(), &watch);
   (void)engine.known_on_remote();  // Error if what is only on a remote would be out of reach
   engine.open_remote();
-  engine.start_cluster();
+  engine.start_agents();
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();
   engine.changes = recovery.take_changes();

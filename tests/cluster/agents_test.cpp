@@ -40,6 +40,14 @@ pid_t agent_of(World& world, int node) {
   return number_in(spec.stdout_path);
 }
 
+/// What a shell runs with these words on node 0; it has printed its number.
+pid_t shell_on(World& world, const std::string& words) {
+  const LaunchSpec spec = world.spec({"sh", "-c", words});
+  world.driver().launch(LaunchId{1}, spec);
+  world.until([&] { return read_file(spec.stdout_path).ends_with("\n"); });
+  return number_in(spec.stdout_path);
+}
+
 }  // namespace
 
 TEST_CASE("Each program runs under the agent of its node, which writes its log",
@@ -78,10 +86,7 @@ TEST_CASE("When the run is over the agents leave, and nothing of them is left",
   World world({"oak"});
   world.start();
   const pid_t agent = agent_of(world, 0);
-  LaunchSpec spec = world.spec({"sh", "-c", "echo $$; exec sleep 1000"});
-  world.driver().launch(LaunchId{1}, spec);
-  world.until([&] { return read_file(spec.stdout_path).ends_with("\n"); });
-  const pid_t program = number_in(spec.stdout_path);
+  const pid_t program = shell_on(world, "echo $$; exec sleep 1000");
   world.executor.reset();
   CHECK_FALSE(lives(agent));
   CHECK_FALSE(lives(program));
@@ -110,13 +115,11 @@ TEST_CASE("An agent that is told to leave ends what it runs, and says so", "[clu
   World world({"oak"}, 1000);
   world.start();
   const pid_t agent = agent_of(world, 0);
-  LaunchSpec spec = world.spec({"sh", "-c", "trap '' TERM; echo $$; sleep 1000"});
-  world.driver().launch(LaunchId{1}, spec);
-  world.until([&] { return read_file(spec.stdout_path).ends_with("\n"); });
+  const pid_t program = shell_on(world, "trap '' TERM; echo $$; sleep 1000");
   ::kill(agent, SIGTERM);
   const auto lost = world.wait_for<Lost>();
   CHECK_THAT(lost.reason, Contains("SIGTERM"));
-  CHECK_FALSE(lives(number_in(spec.stdout_path)));
+  CHECK_FALSE(lives(program));
   CHECK(world.count_of<Exited>() == 0);
 }
 
@@ -124,11 +127,7 @@ TEST_CASE("An agent that does not hear its driver for the lease ends what it run
           "[cluster][process]") {
   World world({"oak"}, 1);
   world.start();
-  const pid_t agent = agent_of(world, 0);
-  LaunchSpec spec = world.spec({"sh", "-c", "echo $$; exec sleep 1000"});
-  world.driver().launch(LaunchId{1}, spec);
-  world.until([&] { return read_file(spec.stdout_path).ends_with("\n"); });
-  const pid_t program = number_in(spec.stdout_path);
+  const pid_t program = shell_on(world, "echo $$; exec sleep 1000");
   // The driver does nothing from here on, as if it were frozen or cut off.
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
   while (lives(program) && std::chrono::steady_clock::now() < until) {
@@ -138,7 +137,6 @@ TEST_CASE("An agent that does not hear its driver for the lease ends what it run
   // It comes back to an agent that has left.
   world.wait_for<NodeLost>();
   CHECK(world.wait_for<Lost>().launch == LaunchId{1});
-  (void)agent;
 }
 
 TEST_CASE("A node that is silent is lost after the lease, and what it says later counts no more",
@@ -159,6 +157,7 @@ TEST_CASE("A node that is silent is lost after the lease, and what it says later
 
 TEST_CASE("What is wrong with a host is said with its name, and ends the start",
           "[cluster][process]") {
+  const TempDir other;  // the agents, which write there, end with the world
   World world({"oak", "elm"});
   SECTION("no such program") {
     world.options.program = "/nonexistent/tune";
@@ -183,7 +182,6 @@ TEST_CASE("What is wrong with a host is said with its name, and ends the start",
   }
   SECTION("a node that has another directory of that name") {
     // A copy: the agent finds the driver by it, and what it writes there does not arrive.
-    TempDir other;
     world.options.launcher = {"sh",
                               "-c",
                               "cp -r \"$1/cluster\" \"$2\"; chmod go= \"$2/cluster\"; "
@@ -254,6 +252,20 @@ TEST_CASE("A driver waits for the agents of the one before, until they have ende
   }
   CHECK_FALSE(std::filesystem::exists(here));
   CHECK_FALSE(std::filesystem::exists(elsewhere));
+}
+
+TEST_CASE("A launcher that has lost its way to a host says nothing of the agent there",
+          "[cluster][process]") {
+  TempDir dir;
+  const auto seen_to_end = [&](const char* words) {
+    const LaunchedAgent agent({"sh", "-c", words}, dir.path(), dir.path() / "log", nullptr);
+    while (!agent.has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return agent.has_ended_there();
+  };
+  CHECK(seen_to_end("exit 0"));
+  CHECK(seen_to_end("exit 1"));
+  CHECK_FALSE(seen_to_end("exit 255"));
+  CHECK_FALSE(seen_to_end("kill -9 $$"));
 }
 
 TEST_CASE("A launcher gets the agent's command as words, or as one word for a shell",

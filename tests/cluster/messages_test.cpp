@@ -36,6 +36,8 @@ LaunchSpec full_spec() {
                             .ahead = {{3, some_metrics(), 0.5}},
                             .begins_with_guess = true,
                             .restored = some_metrics(),
+                            .earlier = ValueRange{0.25, 3},
+                            .last = 0.5,
                             .is_unmonitored = true,
                             .stop_signal = 12};
   return spec;
@@ -47,14 +49,14 @@ std::vector<Message> one_of_each() {
   std::vector<Message> all = {
       Join{"0.1.0", {"oak", {{"cpu", 8}, {"gpu", 1}}, {"GPU-4f"}}, "agent-1", "text"},
       Left{"SIGTERM"},
-      Pong{},
+      Renewal{1},
       Welcome{30, 2},
       TurnedAway{"no"},
       Launch{id, full_spec()},
       Launch{id, {}},
       Told{id, protocol::format(protocol::Step{4})},
       Signalled{id, 15},
-      Ping{},
+      Renewed{1},
       Leave{}};
   const std::vector<LaunchEvent> events = {
       Launched{id, 4711, 99, 5},
@@ -64,7 +66,7 @@ std::vector<Message> one_of_each() {
       Reported{id, 3, some_metrics(), true, true, true, "c", 0.5, {"d"}, true},
       Reported{id, {}, {}, true},
       CheckpointFound{id, 3, files, {{3, some_metrics(), 1}}, true},
-      LaunchAdvisory{id, LaunchAdvisory::What::other_phase, "it prints"},
+      LaunchAdvisory{id, LaunchAdvisory::What::other_kind, "it prints"},
       SaveAnswered{id, 3, "disk full", 17},
       Faulted{id, "bad"},
       RanToEnd{id},

@@ -5,6 +5,8 @@
 #include "tests/cluster/cluster_world.h"
 #include "tests/support/catch.h"
 #include "tuner/cluster/agent_door.h"
+#include "tuner/cluster/cluster_files.h"
+#include "tuner/cluster/host_launcher.h"
 
 using namespace tune;
 using namespace tune::test;
@@ -32,6 +34,16 @@ struct Door : World {
 Join join_of(const Proof& proof, const std::string& name = "oak") {
   return {"1.0", {name, {{"cpu", 2}}, {}}, proof.file(), proof.text()};
 }
+
+/// One whom the driver takes for the agent of a node.
+struct Joined {
+  explicit Joined(Door& door) : proof(door.dir.path()), agent(door.reactor, door.meeting()) {
+    agent.say(join_of(proof));
+    door.wait_for<NodeJoined>();
+  }
+  const Proof proof;
+  Stranger agent;
+};
 
 }  // namespace
 
@@ -96,7 +108,7 @@ TEST_CASE("Noise, a frame of 2 GB, and a first message that is no Join close the
   }
   SECTION("no Join") {
     Stranger stranger(door.reactor, door.meeting());
-    stranger.say(Pong{});
+    stranger.say(Renewal{1});
     door.until([&] { return !stranger.end.empty(); });
   }
   SECTION("a frame that is too large for who has not joined") {
@@ -118,28 +130,24 @@ TEST_CASE("Noise, a frame of 2 GB, and a first message that is no Join close the
 
 TEST_CASE("A node has one agent", "[cluster][net]") {
   Door door;
-  const Proof proof(door.dir.path());
-  Stranger first(door.reactor, door.meeting());
-  first.say(join_of(proof));
-  door.wait_for<NodeJoined>();
+  const Joined first(door);
   Stranger second(door.reactor, door.meeting());
-  second.say(join_of(proof));
+  second.say(join_of(first.proof));
   door.until([&] { return !second.end.empty(); });
   CHECK(std::get<TurnedAway>(second.heard.at(0)).reason == "node oak has an agent already");
-  CHECK(first.end.empty());
+  CHECK(first.agent.end.empty());
   CHECK(door.count_of<NodeJoined>() == 1);
   CHECK_THAT(door.notices.at(0), Contains("oak"));
 }
 
 TEST_CASE("An agent that says what is not of the wire is a lost node", "[cluster][net]") {
   Door door;
-  const Proof proof(door.dir.path());
-  Stranger agent(door.reactor, door.meeting());
-  agent.say(join_of(proof));
-  door.wait_for<NodeJoined>();
+  Joined joined(door);
+  Stranger& agent = joined.agent;
   SECTION("an event of an earlier connection") { agent.connection().id.attempt += 1; }
-  SECTION("a message of a driver's") { agent.say(Ping{}); }
-  agent.say(Pong{});
+  SECTION("a message of a driver's") { agent.say(Renewed{1}); }
+  SECTION("a renewal before its time") { agent.say(Renewal{2}); }
+  agent.say(Renewal{1});
   const auto lost = door.wait_for<NodeLost>();
   CHECK_THAT(lost.reason, Contains("node oak is lost"));
   door.check_that_others_come_in();
@@ -147,10 +155,8 @@ TEST_CASE("An agent that says what is not of the wire is a lost node", "[cluster
 
 TEST_CASE("What an agent says of a launch that it has not is not heard", "[cluster][net]") {
   Door door;
-  const Proof proof(door.dir.path());
-  Stranger agent(door.reactor, door.meeting());
-  agent.say(join_of(proof));
-  door.wait_for<NodeJoined>();
+  Joined joined(door);
+  Stranger& agent = joined.agent;
   agent.say(Happened{Exited{LaunchId{5}}});
   door.driver().launch(LaunchId{6}, door.spec({"true"}));
   agent.say(Happened{Exited{LaunchId{6}}});
@@ -160,4 +166,62 @@ TEST_CASE("What an agent says of a launch that it has not is not heard", "[clust
   door.wait_for<NodeLost>();
   CHECK(door.count_of<Exited>() == 1);
   CHECK(door.count_of<Lost>() == 0);
+}
+
+TEST_CASE("An agent's lease lasts from what the driver has heard, not from what it says",
+          "[cluster][process]") {
+  TempDir dir;
+  make_cluster_directory(dir.path());
+  AsioReactor reactor(Interrupts::leave_alone);
+  boost::asio::ip::tcp::acceptor acceptor(reactor.context(),
+                                          {boost::asio::ip::make_address("127.0.0.1"), 0});
+  const Meeting meeting = make_meeting("127.0.0.1", acceptor.local_endpoint().port());
+  write_meeting(dir.path(), meeting);
+  Tls tls(TlsSide::driver, meeting.secret);
+  /// Answers with the renewals that it has heard, as long as it hears.
+  struct Driver final : Connection::Owner {
+    std::uint64_t heard = 0;
+    bool is_deaf = false, has_joined = false, has_ended = false;
+    void on_open(Connection&) override {}
+    void on_frame(Connection& connection, const Frame& frame) override {
+      const Message message = parse_message(frame.message);
+      if (std::holds_alternative<Join>(message)) {
+        has_joined = true;
+        connection.say(Welcome{1, 1});
+        connection.id.attempt = 1;
+        connection.flush();
+      } else if (const auto* const renewal = std::get_if<Renewal>(&message)) {
+        if (!is_deaf) heard = renewal->number;
+      }
+    }
+    void on_end(Connection&, const std::string&) override { has_ended = true; }
+  } driver;
+  std::shared_ptr<Connection> connection;
+  acceptor.async_accept([&](boost::system::error_code, boost::asio::ip::tcp::socket socket) {
+    connection = std::make_shared<Connection>(std::move(socket), tls, TlsSide::driver, driver);
+    connection->id = {meeting.session, 0};
+    connection->start();
+  });
+  const LaunchedAgent agent({CLUSTER_AGENT, "agent", dir.path().string(), "--node", "oak"},
+                            dir.path(), dir.path() / "log", nullptr);
+  const auto clock = make_system_clock();
+  const auto speak_for = [&](Seconds time_s) {
+    const Seconds until = clock->steady() + time_s;
+    while (!agent.has_ended() && clock->steady() < until) {
+      if (driver.has_joined && !driver.has_ended) {
+        connection->say(Renewed{driver.heard});
+        connection->begin_batch();
+        connection->flush();
+      }
+      std::vector<Wakeup> wakeups;
+      reactor.wait(clock->steady() + 0.1, wakeups);
+    }
+  };
+  speak_for(2.5);
+  CHECK_FALSE(agent.has_ended());
+  driver.is_deaf = true;
+  speak_for(patience_s);
+  CHECK(agent.has_ended());
+  CHECK_THAT(agent.ending(), Contains("nothing was heard of the driver"));
+  connection->close();
 }

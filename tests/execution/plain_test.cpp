@@ -372,7 +372,7 @@ TEST_CASE("Of training and validation all trials of a program count one, and a r
   for (int trial = 0; trial < 2; ++trial) {
     const Outcome outcome = outcome_of(epochs, "", habits);
     CHECK(outcome.results == std::vector<double>{0.4, 0.3});
-    CHECK(outcome.remarked == std::set{LaunchAdvisory::What::other_phase});
+    CHECK(outcome.remarked == std::set{LaunchAdvisory::What::other_kind});
   }
 }
 
@@ -513,7 +513,7 @@ TEST_CASE(
     }
   }
   CHECK(losses == std::vector<double>{1.5, 1});
-  CHECK(remarked == std::set{LaunchAdvisory::What::other_phase, LaunchAdvisory::What::summary});
+  CHECK(remarked == std::set{LaunchAdvisory::What::other_kind, LaunchAdvisory::What::summary});
 }
 
 TEST_CASE("What is saved behind a bar's last drawing has its value, though nothing has ended it",

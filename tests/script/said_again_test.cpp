@@ -107,7 +107,7 @@ TEST_CASE("The best result of the trial that it is a copy of is none of its own"
   std::optional<Phase> counted;
   const auto judge = [&](const std::string& line, bool knows) {
     SaidAgain again(counted);
-    if (knows) again.know(0.2, 0.9);
+    if (knows) again.know({0.2, 0.9});
     for (const double value : {0.5, 0.4}) {
       const std::string epoch = "Epoch 7 val_loss: " + std::to_string(value);
       again.judge(0, epoch, closing_line(epoch, "val_loss"), {value});

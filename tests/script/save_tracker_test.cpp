@@ -99,7 +99,7 @@ class Watched : public SaveTracker::Place {
       catch_up();
       if (tracker_->next_look() > now_) continue;
       for (SavedFiles& each : tracker_->look()) found_.push_back(std::move(each));
-      if (tracker_->has_settled()) ++settled_;
+      if (tracker_->take_settled()) ++settled_;
       if (tracker_->take_restless()) ++restless_;
     }
   }

@@ -1,5 +1,8 @@
-// Quotes and shortens a user's word for a message.
+// Quotes and shortens a user's words, for a message or a shell.
 #include "tuner/base/quoted.h"
+
+#include <algorithm>
+#include <cctype>
 
 namespace tune {
 
@@ -17,5 +20,16 @@ std::string shortened(std::string_view text) {
 }
 
 std::string as_quoted(std::string_view text) { return "'" + shortened(text) + "'"; }
+
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("/._-+=:,@").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 }  // namespace tune

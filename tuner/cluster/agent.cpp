@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <deque>
 #include <optional>
 #include <set>
 #include <utility>
@@ -29,6 +30,8 @@ constexpr Seconds answer_patience_s = 20;
 constexpr Seconds look_s = 1;
 /// Programs that say more than the driver takes wait.
 constexpr std::size_t most_unsent_bytes = std::size_t{8} << 20;
+/// That the driver has not answered.
+constexpr std::size_t most_renewals = 1'000;
 /// For the end of what was killed, and for the last words.
 constexpr Seconds end_patience_s = 5;
 constexpr Seconds farewell_s = 2;
@@ -113,6 +116,7 @@ class Agent final : private Connection::Owner {
   }
 
   void on_open(Connection& connection) override {
+    said_at_.push_back(seconds_since_boot());
     const DetectedResources found = detect_resources();
     connection.say(Join{.version = options_.version,
                         .node = {options_.node, found.totals(), found.gpus},
@@ -125,7 +129,6 @@ class Agent final : private Connection::Owner {
     look_at_lease();
     if (end_) return;
     Message message = parse_message(frame.message);
-    if (has_joined_) deadline_ = seconds_since_boot() + lease_s_;
     std::visit([this](auto& what) { hear(what); }, message);
     reactor_.wake();
   }
@@ -145,7 +148,7 @@ class Agent final : private Connection::Owner {
     executor_.emplace(reactor_);
     has_joined_ = true;
     lease_s_ = welcome.lease_s;
-    deadline_ = seconds_since_boot() + lease_s_;
+    deadline_ = said_at_.front() + lease_s_;
     connection_->id.attempt = welcome.attempt;
     connection_->expect_large();
   }
@@ -166,9 +169,16 @@ class Agent final : private Connection::Owner {
     }
   }
   void hear(const Signalled& signalled) { joined().signal(signalled.launch, signalled.signal); }
-  void hear(const Ping&) {
+  void hear(const Renewed& renewed) {
     joined();
-    connection_->say(Pong{});
+    const std::uint64_t first = said_ - (said_at_.size() - 1);
+    if (renewed.number < first || renewed.number > said_) throw WireError("a renewal of nothing");
+    said_at_.erase(said_at_.begin(),
+                   said_at_.begin() + static_cast<std::ptrdiff_t>(renewed.number - first));
+    deadline_ = said_at_.front() + lease_s_;
+    if (said_at_.size() > most_renewals) return;
+    said_at_.push_back(seconds_since_boot());
+    connection_->say(Renewal{++said_});
   }
   void hear(const Leave&) { finish(AgentEnd::Kind::released, ""); }
   template <class Other>
@@ -236,6 +246,9 @@ class Agent final : private Connection::Owner {
   std::set<LaunchId> launches_;  ///< that have not ended
   std::vector<Wakeup> wakeups_;
   bool has_joined_ = false;
+  std::uint64_t said_ = 0;  ///< renewals; the Join stands for one with the number 0
+  /// When they were said, since boot: the last one that the driver has heard, and all later ones.
+  std::deque<Seconds> said_at_;
   Seconds lease_s_ = 0;
   Seconds deadline_ = 0;  ///< since boot; the end of the lease, or of the patience before it
   std::optional<AgentEnd> end_;

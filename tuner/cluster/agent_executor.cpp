@@ -26,8 +26,8 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::milliseconds tick_period{100};
-/// An agent hears of its driver so often in its lease.
-constexpr int pings_in_lease = 6;
+/// An agent's lease is renewed so often while it lasts.
+constexpr int renewals_in_lease = 6;
 /// From the launcher's start to the agent's Join.
 constexpr Seconds join_patience_s = 60;
 /// A driver that has slept so long has not listened; that is nobody's silence.
@@ -87,7 +87,10 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       return rank_of(a->resources.name) < rank_of(b->resources.name);
     });
     std::vector<NodeResources> nodes;
-    for (const auto& node : nodes_) nodes.push_back(node->resources);
+    for (const auto& node : nodes_) {
+      by_connection_[node->connection.get()] = nodes.size();
+      nodes.push_back(node->resources);
+    }
     return nodes;
   }
 
@@ -136,6 +139,8 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     NodeResources resources;
     std::shared_ptr<Connection> connection;  ///< none: it is lost
     Seconds heard_at = 0;                    ///< since boot
+    std::uint64_t renewal = 0;               ///< the last one that was heard
+    std::string proof;                       ///< its agent's file
     std::set<LaunchId> launches;             ///< that have not ended
     std::string why_lost;                    ///< a phrase
     /// Its agent has ended by itself and so has all that it ran.
@@ -236,12 +241,14 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       return error.what();
     }
     node->connection = connection;
+    node->proof = join.file;
     node->heard_at = seconds_since_boot();
     connection->hand_over(*this);
     connection->expect_large();
     connection->say(Welcome{options_.lease_s, ++attempts_});
     connection->id.attempt = attempts_;
     connection->flush();
+    by_connection_[connection.get()] = nodes_.size();
     if (has_started_) reactor_.happened().emplace_back(NodeJoined{node->resources});
     nodes_.push_back(std::move(node));
     reactor_.wake();
@@ -280,7 +287,10 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     } else if (const auto* const left = std::get_if<Left>(&message)) {
       node.has_ended = true;
       lose(place, left->reason);
-    } else if (!std::holds_alternative<Pong>(message)) {
+    } else if (const auto* const renewal = std::get_if<Renewal>(&message)) {
+      if (renewal->number != node.renewal + 1) throw WireError("a renewal out of its order");
+      node.renewal = renewal->number;
+    } else {
       throw WireError("a driver's message, from an agent");
     }
   }
@@ -304,11 +314,9 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   }
 
   std::size_t place_of(const Connection& connection) const {
-    const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
-      return node->connection.get() == &connection;
-    });
-    ensure(found != nodes_.end(), "a connection is of a node");
-    return static_cast<std::size_t>(found - nodes_.begin());
+    const auto found = by_connection_.find(&connection);
+    ensure(found != by_connection_.end(), "a connection is of a node");
+    return found->second;
   }
 
   Connection* connection_of(LaunchId launch) const {
@@ -319,6 +327,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   void lose(std::size_t place, const std::string& reason) {
     Node& node = *nodes_[place];
     if (!node.connection) return;
+    by_connection_.erase(node.connection.get());
     std::exchange(node.connection, nullptr)->close();
     node.why_lost = "node " + node.resources.name + " is lost: " + reason;
     if (!is_leaving_) {
@@ -331,9 +340,11 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   void look_at_lost(Node& node) {
     if (node.launches.empty()) return;
     const auto launched = launched_.find(node.resources.name);
-    const bool has_launcher_ended = launched != launched_.end() && launched->second.has_ended();
+    const bool was_seen_to_end =
+        node.has_ended || is_agent_dead(options_.directory, node.proof) ||
+        (launched != launched_.end() && launched->second.has_ended_there());
     const Seconds over_at = node.heard_at + options_.lease_s + options_.after_lease_s;
-    if (!node.has_ended && !has_launcher_ended && seconds_since_boot() < over_at) return;
+    if (!was_seen_to_end && seconds_since_boot() < over_at) return;
     for (const LaunchId launch : std::exchange(node.launches, {})) {
       places_.erase(launch);
       reactor_.happened().emplace_back(Lost{launch, node.why_lost});
@@ -344,8 +355,8 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     const Seconds now = seconds_since_boot();
     const bool has_slept = ticked_at_ != 0 && now > ticked_at_ + oversleep_s;
     ticked_at_ = now;
-    const bool pings = now >= pinged_at_ + options_.lease_s / pings_in_lease;
-    if (pings) pinged_at_ = now;
+    const bool renews = now >= renewed_at_ + options_.lease_s / renewals_in_lease;
+    if (renews) renewed_at_ = now;
     if (now >= told_at_ + tell_period_s) {
       told_at_ = now;
       tell_of_strangers();
@@ -362,8 +373,8 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
                     std::to_string(static_cast<long>(options_.lease_s)) + " s");
         continue;
       }
-      if (!pings) continue;
-      node.connection->say(Ping{});
+      if (!renews) continue;
+      node.connection->say(Renewed{node.renewal});
       node.connection->flush();
     }
     next_tick_.expires_after(tick_period);
@@ -406,15 +417,16 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   std::map<std::string, LaunchedAgent> launched_;  ///< by host
   std::vector<std::unique_ptr<Node>> nodes_;       ///< as Allocation numbers them
   std::unordered_map<LaunchId, std::size_t> places_;
+  std::unordered_map<const Connection*, std::size_t> by_connection_;
   std::map<std::string, std::string> refused_;  ///< by node, why; before the start
   std::string unnamed_;                         ///< the same, of one that nobody knows
   std::vector<std::string> agents_left_;        ///< by earlier drivers: their files
   std::uint32_t attempts_ = 0;
   bool has_started_ = false;
   bool is_leaving_ = false;
-  Seconds ticked_at_ = 0;  ///< since boot
-  Seconds pinged_at_ = 0;  ///< the same
-  Seconds told_at_ = 0;    ///< the same
+  Seconds ticked_at_ = 0;   ///< since boot
+  Seconds renewed_at_ = 0;  ///< the same
+  Seconds told_at_ = 0;     ///< the same
   std::uint64_t told_strangers_ = 0;
   std::optional<AgentDoor> door_;
 };

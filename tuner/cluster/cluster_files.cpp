@@ -141,27 +141,28 @@ void remove_meeting(const fs::path& experiment) noexcept {
   fs::remove(meeting_file(experiment), ignored);
 }
 
+bool is_agent_dead(const fs::path& experiment, const std::string& file) {
+  try {
+    const Json json =
+        Json::parse(make_posix_file_system()->read(cluster_directory(experiment) / file));
+    const ProcessIdentity agent{.host = json.at("host").get<std::string>(),
+                                .pid = json.at("pid").get<std::int64_t>(),
+                                .start_ticks = json.at("start_ticks").get<std::uint64_t>(),
+                                .boot = json.at("boot").get<std::string>(),
+                                .pid_namespace = json.at("pid_namespace").get<std::uint64_t>()};
+    return life_of(agent, this_identity()) == Life::dead;
+  } catch (const std::exception&) {
+    return false;  // it has gone meanwhile, or says nothing that is known
+  }
+}
+
 std::vector<std::string> agents_left(const fs::path& experiment) {
   std::vector<std::string> left;
   const auto files = make_posix_file_system();
-  const ProcessIdentity self = this_identity();
   for (const DirectoryEntry& entry : files->list(cluster_directory(experiment))) {
     if (!entry.name.starts_with(proof_prefix)) continue;
-    const fs::path file = cluster_directory(experiment) / entry.name;
-    bool is_dead = false;
-    try {
-      const Json json = Json::parse(files->read(file));
-      const ProcessIdentity agent{.host = json.at("host").get<std::string>(),
-                                  .pid = json.at("pid").get<std::int64_t>(),
-                                  .start_ticks = json.at("start_ticks").get<std::uint64_t>(),
-                                  .boot = json.at("boot").get<std::string>(),
-                                  .pid_namespace = json.at("pid_namespace").get<std::uint64_t>()};
-      is_dead = life_of(agent, self) == Life::dead;
-    } catch (const std::exception&) {
-      // It has gone meanwhile, or says nothing that is known.
-    }
-    if (is_dead) {
-      files->remove_file(file);
+    if (is_agent_dead(experiment, entry.name)) {
+      files->remove_file(cluster_directory(experiment) / entry.name);
     } else {
       left.push_back(entry.name);
     }

@@ -43,6 +43,9 @@ void remove_meeting(const std::filesystem::path& experiment) noexcept;
 /// those that are seen to be dead are removed.
 std::vector<std::string> agents_left(const std::filesystem::path& experiment);
 
+/// Whether the agent of that file ran on this host and is seen to be dead.
+bool is_agent_dead(const std::filesystem::path& experiment, const std::string& file);
+
 /// A file that an agent makes in the folder, for the driver to see. It removes it once nothing of
 /// what it runs is left.
 class Proof {

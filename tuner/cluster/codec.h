@@ -33,6 +33,8 @@ inline constexpr int members_of<Metric> = 2;
 template <>
 inline constexpr int members_of<Metrics> = 3;
 template <>
+inline constexpr int members_of<ValueRange> = 2;
+template <>
 inline constexpr int members_of<FileVersion> = 4;
 template <>
 inline constexpr int members_of<CheckpointFiles> = 4;
@@ -93,6 +95,10 @@ inline constexpr int members_of<Told> = 2;
 template <>
 inline constexpr int members_of<Signalled> = 2;
 template <>
+inline constexpr int members_of<Renewal> = 1;
+template <>
+inline constexpr int members_of<Renewed> = 1;
+template <>
 inline constexpr int members_of<Happened> = 1;
 template <>
 inline constexpr int members_of<Left> = 1;
@@ -101,7 +107,7 @@ inline constexpr int members_of<Left> = 1;
 template <class Enum>
 inline constexpr Enum last_of = Enum{std::numeric_limits<std::underlying_type_t<Enum>>::max()};
 template <>
-inline constexpr auto last_of<LaunchAdvisory::What> = LaunchAdvisory::What::other_phase;
+inline constexpr auto last_of<LaunchAdvisory::What> = LaunchAdvisory::What::other_kind;
 template <>
 inline constexpr auto last_of<protocol::Api> = protocol::Api::function_api;
 template <>
@@ -172,11 +178,6 @@ class Encoder {
     put(value.has_value());
     if (value) put(*value);
   }
-  template <class First, class Second>
-  void put(const std::pair<First, Second>& pair) {
-    put(pair.first);
-    put(pair.second);
-  }
   template <class Value>
   void put(const std::vector<Value>& values) {
     put(static_cast<std::uint32_t>(values.size()));
@@ -245,11 +246,6 @@ class Decoder {
   template <class Value>
   void get(std::optional<Value>& value) {
     if (take<bool>()) get(value.emplace());
-  }
-  template <class First, class Second>
-  void get(std::pair<First, Second>& pair) {
-    get(pair.first);
-    get(pair.second);
   }
   template <class Value>
   void get(std::vector<Value>& values) {

@@ -3,26 +3,14 @@
 
 #include <string.h>
 
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <utility>
+
+#include "tuner/base/quoted.h"
 
 namespace tune {
 
 namespace {
-
-/// As a shell takes it for one word.
-std::string shell_word(const std::string& text) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) ||
-           std::string_view("/._-+=:,@").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 bool replace_word(std::string& text, std::string_view word, const std::string& value) {
   bool is_there = false;
@@ -56,6 +44,12 @@ LaunchedAgent::LaunchedAgent(std::vector<std::string> command,
                              const std::filesystem::path& log, ProcessGroups* groups)
     : program_(
           {.argv = std::move(command), .directory = experiment, .log = log, .groups = groups}) {}
+
+bool LaunchedAgent::has_ended_there() const {
+  constexpr int lost_its_way = 255;
+  const auto ended = program_.ended();
+  return ended && ended->signal == 0 && ended->exit_code != lost_its_way;
+}
 
 std::string LaunchedAgent::ending() const {
   const auto ended = program_.ended();

@@ -30,6 +30,9 @@ class LaunchedAgent {
                 const std::filesystem::path& log, ProcessGroups* groups);
 
   bool has_ended() const { return program_.ended().has_value(); }
+  /// It has ended by itself, and not as ssh does that has lost its way to the host (exit code 255):
+  /// so the agent has, too.
+  bool has_ended_there() const;
   /// How, as a phrase with what it has printed last.
   std::string ending() const;
 

@@ -47,13 +47,15 @@ struct Happened {
 struct Left {
   std::string reason;  ///< a phrase
 };
-/// It lives.
-struct Pong {};
+/// It lives, and asks for its lease to go on. The first one is 1.
+struct Renewal {
+  std::uint64_t number = 0;
+};
 
 // A driver to an agent.
 
 struct Welcome {
-  Seconds lease_s = 0;        ///< so long without a word of the driver's, and its trials end
+  Seconds lease_s = 0;        ///< from the saying of its Join, and of what is heard of it since
   std::uint32_t attempt = 0;  ///< of all frames from now on, in both directions
 };
 /// It does not join.
@@ -72,12 +74,17 @@ struct Signalled {
   LaunchId launch{};
   std::int32_t signal = 0;
 };
-struct Ping {};
+/// The driver lives, and has heard the agent's renewals up to this one: its lease lasts from when
+/// it has *said* that. So the driver, which has heard it later, never takes it for over too early,
+/// whichever way the words between them are lost or late.
+struct Renewed {
+  std::uint64_t number = 0;
+};
 /// The run is over.
 struct Leave {};
 
-using Message = std::variant<Join, Happened, Left, Pong, Welcome, TurnedAway, Launch, Told,
-                             Signalled, Ping, Leave>;
+using Message = std::variant<Join, Happened, Left, Renewal, Welcome, TurnedAway, Launch, Told,
+                             Signalled, Renewed, Leave>;
 
 /// Of which driver's session a frame is, and of which connection in it: what was said in another
 /// one counts no more. A Join is of attempt 0.

@@ -115,7 +115,7 @@ struct LaunchAdvisory {
     log_cut,        ///< one of its logs was cut down by somebody else
     left_running,   ///< it has ended with success, and what it has left running was ended
     several_kinds,  ///< lines of different kinds with the metric count as results
-    other_phase,    ///< it prints the metric of training and of validation, of which one counts
+    other_kind,     ///< it prints the metric in lines of several kinds, of which one counts
   };
   LaunchId launch{};
   What what{};

@@ -116,9 +116,9 @@ std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id) 
   return steps;
 }
 
-std::optional<ReportedRange> reported_range(const Experiment& experiment, TrialId id,
+std::optional<ValueRange> reported_range(const Experiment& experiment, TrialId id,
                                             std::string_view metric) {
-  std::optional<ReportedRange> range;
+  std::optional<ValueRange> range;
   for (auto at = std::optional(present_stretch(experiment.trial(id))); at;
        at = origin_of(experiment, *at)) {
     const MetricSummary* const summary = experiment.trial(at->trial).summary(metric);

@@ -56,12 +56,9 @@ struct ScheduleStep {
 /// Stretches without an iteration in that model are left out; the last step is the present stretch.
 std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id);
 
-/// The least and the greatest number of `metric` in what the trial, and those whose copy it is,
-/// have reported; nothing: none of them has a number of it.
-struct ReportedRange {
-  double least = 0, greatest = 0;
-};
-std::optional<ReportedRange> reported_range(const Experiment& experiment, TrialId id,
+/// The numbers of `metric` that the trial, and those whose copy it is, have reported; nothing: none
+/// of them has one.
+std::optional<ValueRange> reported_range(const Experiment& experiment, TrialId id,
                                             std::string_view metric);
 
 /// The clonings that have taken effect, of all trials, in the order in which they did: each is

@@ -19,6 +19,12 @@ struct Metric {
   bool operator==(const Metric&) const = default;
 };
 
+/// From the least to the greatest number of a metric in several results.
+struct ValueRange {
+  double least = 0;
+  double greatest = 0;
+};
+
 /// The deepest nesting of metrics: one less than the limit of the protocol's message around them.
 /// Readers of records understand far deeper ones.
 constexpr std::size_t most_metric_levels = 63;

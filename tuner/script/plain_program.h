@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tuner/model/metrics.h"
@@ -97,9 +96,9 @@ struct PlainReading {
   std::vector<PrintedResult> ahead = {};  ///< come before what it prints; it goes on behind them
   bool begins_with_guess = false;         ///< see PlainSource::is_guess
   Metrics restored = {};  ///< of the result that it goes on from; none: it begins anew
-  /// The least and the greatest number of the first of `closing` in the results of its trial and of
-  /// those whose copy that is; nothing: there is none.
-  std::optional<std::pair<double, double>> earlier = {};
+  /// Of the first of `closing` in the results of its trial and of those whose copy that is;
+  /// nothing: there are none.
+  std::optional<ValueRange> earlier = {};
   /// That of the last result of its trial; nothing: there is none.
   std::optional<double> last = {};
   bool is_unmonitored =

@@ -91,8 +91,8 @@ SaidAgain::Verdict SaidAgain::judge(std::size_t stream, std::string_view text,
   return {Kind::result, std::move(answer.held)};
 }
 
-void SaidAgain::know(double least, double most) {
-  for (const double value : {least, most}) {
+void SaidAgain::know(const ValueRange& range) {
+  for (const double value : {range.least, range.greatest}) {
     least_ = std::fmin(least_, value);
     most_ = std::fmax(most_, value);
     if (std::isfinite(value)) decimals_ = std::max(decimals_, Written(value).decimals());
@@ -101,7 +101,7 @@ void SaidAgain::know(double least, double most) {
 
 void SaidAgain::note(const Result& result) {
   ++results_;
-  know(result.value, result.value);
+  know({result.value, result.value});
   has_titled_ = has_titled_ || result.is_titled;
 }
 

@@ -51,9 +51,9 @@ class SaidAgain {
   /// Until then one stream may be as far ahead of the other as it likes.
   void begin_launch();
 
-  /// Its trial has results from `least` to `most`, from earlier launches or as a copy of another
-  /// trial: a best one of them is no new one.
-  void know(double least, double most);
+  /// What its trial has, from earlier launches or as a copy of another trial: the best of that is
+  /// no new one.
+  void know(const ValueRange& range);
 
   LineKinds& kinds() { return kinds_; }
 

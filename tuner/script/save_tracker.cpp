@@ -77,7 +77,7 @@ void SaveTracker::quiesce(Seconds time_to_begin_s, const LogSizes& too_late) {
   next_look_ = 0;
 }
 
-bool SaveTracker::has_settled() {
+bool SaveTracker::take_settled() {
   const bool is_settled = settles_at_ <= place_.now() && !is_waited_for_;
   if (is_settled) settles_at_ = never_s;
   return is_settled;

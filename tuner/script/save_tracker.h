@@ -98,7 +98,7 @@ class SaveTracker {
   /// logs had reached `too_late` is not waited for.
   void quiesce(Seconds time_to_begin_s, const LogSizes& too_late);
   /// Once, as far as the last look tells: that time is over, and nothing is half-written.
-  bool has_settled();
+  bool take_settled();
   /// Once: what has been changed for longer than the patience lasts, and was never whole.
   std::optional<CheckpointFiles> take_restless();
 

@@ -1,4 +1,5 @@
 // Rows for running trials: host, pid, place and age, as JSON and as text.
+#include "tuner/base/quoted.h"
 #include "tuner/view/running_trials.h"
 
 #include <algorithm>

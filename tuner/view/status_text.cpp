@@ -1,4 +1,5 @@
 // `tune status` for people.
+#include "tuner/base/quoted.h"
 #include "tuner/view/status_text.h"
 
 #include <algorithm>

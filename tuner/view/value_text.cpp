@@ -88,18 +88,6 @@ std::string state_cost_text(const StateCost& cost, double running_s) {
          count_of(cost.syncs, "sync") + ", " + count_of(cost.snapshots, "snapshot") + ")";
 }
 
-std::string shell_word(const std::filesystem::path& path) {
-  const std::string text = path.string();
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) ||
-           std::string_view("/._-+=:,@").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string table_text(const std::vector<TableColumn>& columns,
                        const std::vector<std::vector<std::string>>& rows) {
   std::string text;

@@ -28,8 +28,6 @@ std::string cell_text(const Json& value);
 double share_of(const StateCost& cost, double running_s);
 /// "0.15 % of the time (12 syncs, 3 snapshots)"
 std::string state_cost_text(const StateCost& cost, double running_s);
-/// As a word that a shell takes as it is.
-std::string shell_word(const std::filesystem::path& path);
 
 /// A table as text, without a newline at its end, as wide as it has to be: for a value of
 /// `pairs_text`.

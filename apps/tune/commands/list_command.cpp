@@ -10,6 +10,7 @@
 #include "apps/tune/trial_table.h"
 #include "tuner/base/error.h"
 #include "tuner/base/nearest_name.h"
+#include "tuner/base/quoted.h"
 #include "tuner/journal/generations.h"
 #include "tuner/model/trial_words.h"
 #include "tuner/view/experiment_view.h"

@@ -198,7 +198,7 @@ void CheckpointWatch::run() {
 void CheckpointWatch::look(LaunchId id, SaveTracker& tracker) {
   if (tracker.next_look() > steady_now()) return;
   auto found = tracker.look();
-  const bool has_settled = tracker.has_settled();
+  const bool has_settled = tracker.take_settled();
   if (has_settled || !found.empty()) {
     on_news_(id, std::move(found), has_settled ? News::quiesced : News::found);
   }

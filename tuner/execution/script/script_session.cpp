@@ -76,7 +76,7 @@ ScriptSession::ScriptSession(LaunchId launch, PlainReading reading, PlainHabits&
       is_mute_(reading.is_unmonitored),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
   if (is_mute_) saves_.leave();
-  if (reading.earlier) said_again_.know(reading.earlier->first, reading.earlier->second);
+  if (reading.earlier) said_again_.know(*reading.earlier);
   for (const PlainMetric& metric : reading.metrics) {
     if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
       named_ = metric.name;
@@ -103,43 +103,45 @@ void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin
 /// last result: from the lines alone another kind may be chosen, as nothing shows where a launch
 /// was cut off.
 void ScriptSession::learn() {
-  const std::optional<Phase> known = habits_.counted;
+  const std::vector<EarlierLine> lines = earlier_lines();
   std::optional<Phase> of_last;
   std::set<Phase> phases;
-  read_earlier([&](std::size_t log, std::string_view line, bool bar) {
-    const auto metrics = reader_.read(line, bar, log);
-    const auto closing = metrics ? closing_of(line) : std::nullopt;
-    if (!closing) return;
+  for (const EarlierLine& line : lines) {
+    const auto metrics = reader_.read(line.text, line.overwritten, line.log);
+    const auto closing = metrics ? closing_of(line.text) : std::nullopt;
+    if (!closing) continue;
     phases.insert(closing->phase);
     if (closing_values(*metrics).front() == last_) of_last = closing->phase;
-  });
+  }
   reader_.begin_launch();
-  const bool has_kinds = phases.size() > 1;
-  const std::optional<Phase> counted = known || !has_kinds ? known : of_last;
-  habits_.counted = counted;
-  read_earlier([&](std::size_t log, std::string_view line, bool bar) {
-    const auto metrics = reader_.read(line, bar, log);
-    said_again_.see(log, line);
-    if (!metrics) return;
+  if (!habits_.counted && phases.size() > 1) habits_.counted = of_last;
+  const std::optional<Phase> counted = habits_.counted;
+  for (const EarlierLine& line : lines) {
+    const auto metrics = reader_.read(line.text, line.overwritten, line.log);
+    said_again_.see(line.log, line.text);
+    if (!metrics) continue;
     const auto [kind, held] =
-        said_again_.judge(log, line, closing_of(line), closing_values(*metrics));
+        said_again_.judge(line.log, line.text, closing_of(line.text), closing_values(*metrics));
     reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
-  });
-  habits_.counted = counted;
+  }
+  habits_.counted = counted;  // these lines alone settle nothing
 }
 
 /// The whole lines that its logs have last from before it was launched, first of one log, then of
 /// the other.
-void ScriptSession::read_earlier(
-    const std::function<void(std::size_t log, std::string_view line, bool bar)>& take) {
+std::vector<ScriptSession::EarlierLine> ScriptSession::earlier_lines() const {
+  std::vector<EarlierLine> all;
   for (std::size_t log = 0; log < logs_.size(); ++log) {
     const std::uint64_t begin = logs_[log].at;
     const std::string earlier = files_->before(log, begin, tail_bytes);
     std::string_view whole = earlier;
     if (whole.size() < begin) whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
     LineSplitter lines;
-    lines.add(whole, [&](std::string_view line, bool bar) { take(log, line, bar); });
+    lines.add(whole, [&](std::string_view line, bool overwritten) {
+      all.push_back({log, std::string(line), overwritten});
+    });
   }
+  return all;
 }
 
 void ScriptSession::on_command(const protocol::Command& command) {
@@ -335,7 +337,7 @@ void ScriptSession::remark_other(std::string_view line) {
       counted == Phase::unnamed
           ? "its lines that name no phase are the results"
           : std::string("its lines of ") + to_string(counted) + " are the results";
-  remarked_.push_back({launch_, LaunchAdvisory::What::other_phase,
+  remarked_.push_back({launch_, LaunchAdvisory::What::other_kind,
                        "prints '" + named_ + "' in lines of several kinds: " + those +
                            ", and others, such as " + shown(line) +
                            ", count as none; if these are meant, name the metric with the word "

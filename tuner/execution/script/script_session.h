@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,9 +84,13 @@ class ScriptSession {
     LineSplitter lines;
     std::uint64_t text_end = 0;  ///< place behind its last byte that ends no line
   };
+  struct EarlierLine {
+    std::size_t log = 0;
+    std::string text;
+    bool overwritten = false;
+  };
   void learn();
-  void read_earlier(
-      const std::function<void(std::size_t log, std::string_view line, bool bar)>& take);
+  std::vector<EarlierLine> earlier_lines() const;
   bool read(std::size_t log);
   void note_cut(Log& log, bool is_read_again);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }

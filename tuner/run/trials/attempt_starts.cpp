@@ -242,16 +242,20 @@ void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source
   if (spec_.plain) {
     for (LaunchSpec& each : processes) {
       make_plain(each, spec_, trial(id), attempt->source.plain);
-      const std::string& metric = each.plain->closing.front();
-      const MetricSummary* const summary = trial(id).summary(metric);
-      if (summary != nullptr) each.plain->last = summary->last;
-      const auto earlier = reported_range(committer_.experiment(), id, metric);
-      if (earlier) each.plain->earlier.emplace(earlier->least, earlier->greatest);
     }
+    note_earlier(*processes.front().plain, id);
   }
   attempt->life.apply(AttemptEvent::begin);
   worker_group.begin(std::move(processes), std::move(start));
   if (worker_group.state() == WorkerGroup::State::ready) set_out(*attempt);
+}
+
+/// What its trial has come to tells which of a program's lines are results.
+void Attempts::note_earlier(PlainReading& reading, TrialId id) const {
+  const std::string& metric = reading.closing.front();
+  const MetricSummary* const summary = trial(id).summary(metric);
+  if (summary != nullptr) reading.last = summary->last;
+  reading.earlier = reported_range(committer_.experiment(), id, metric);
 }
 
 }  // namespace tune

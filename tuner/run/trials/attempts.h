@@ -169,6 +169,7 @@ class Attempts {
   void look_into_failure(Attempt& attempt);
   void blame_disk(Attempt& attempt);
   void close(Attempt& attempt);
+  void note_earlier(PlainReading& reading, TrialId id) const;
   void look_for_stall(Attempt& attempt);
   void look_for_lost_nodes(Attempt& attempt);
   void look_at_awaiting();
