@@ -117,7 +117,7 @@ std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id) 
 }
 
 std::optional<ValueRange> reported_range(const Experiment& experiment, TrialId id,
-                                            std::string_view metric) {
+                                         std::string_view metric) {
   std::optional<ValueRange> range;
   for (auto at = std::optional(present_stretch(experiment.trial(id))); at;
        at = origin_of(experiment, *at)) {

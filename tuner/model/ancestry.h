@@ -59,7 +59,7 @@ std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id);
 /// The numbers of `metric` that the trial, and those whose copy it is, have reported; nothing: none
 /// of them has one.
 std::optional<ValueRange> reported_range(const Experiment& experiment, TrialId id,
-                                            std::string_view metric);
+                                         std::string_view metric);
 
 /// The clonings that have taken effect, of all trials, in the order in which they did: each is
 /// named by the stretch that it began.

@@ -1,10 +1,10 @@
 // Rows for running trials: host, pid, place and age, as JSON and as text.
-#include "tuner/base/quoted.h"
 #include "tuner/view/running_trials.h"
 
 #include <algorithm>
 
 #include "tuner/ask_session.h"
+#include "tuner/base/quoted.h"
 #include "tuner/model/ancestry.h"
 #include "tuner/view/trial_fields.h"
 #include "tuner/view/value_text.h"

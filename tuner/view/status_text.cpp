@@ -1,5 +1,4 @@
 // `tune status` for people.
-#include "tuner/base/quoted.h"
 #include "tuner/view/status_text.h"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include "tuner/ask_session.h"
 #include "tuner/base/clean_text.h"
 #include "tuner/base/count_of.h"
+#include "tuner/base/quoted.h"
 #include "tuner/model/paths.h"
 #include "tuner/provenance.h"
 #include "tuner/view/best.h"
