@@ -38,8 +38,8 @@ std::string address_towards(const std::vector<std::string>& hosts);
 
 /// All calls from one thread, the reactor's, which outlives it. An agent that is gone makes a
 /// NodeLost. What ran there is Lost once it cannot run any more: at once if the agent has said so,
-/// or if its connection and its launcher have ended; else once its lease is over, by which it ends
-/// what it runs.
+/// its launcher has given its exit code, or its process on this machine is gone; else once its
+/// lease is over, by which it ends what it runs.
 class AgentExecutor final : public Executor {
  public:
   /// Listens. Error (user) if it cannot.
