@@ -101,7 +101,15 @@ class Population : public Scheduler {
     sync_if_all_are_there(trial.id);
   }
 
-  void on_trial_wait(const Trial& trial) override { wait(trial.id, members_.at(trial.id)); }
+  void on_trial_wait(const Trial& trial) override {
+    Member& member = members_.at(trial.id);
+    if (options_.synch && has_lost_results(trial)) {
+      forget_score(trial.id, member);
+      set_trained(member, 0);  // known with its next result
+    }
+    wait(trial.id, member);
+    if (options_.synch) sync_if_all_are_there();
+  }
 
   void on_trial_end(const Trial& trial) override {
     Member* const member = members_.find(trial.id);
@@ -150,7 +158,7 @@ class Population : public Scheduler {
     if (more && options_.population > 0) return std::nullopt;
     // Of a population that never gets complete, those that are held go on; but not where one that
     // is behind comes yet: it waits for a retry, or somebody has paused it by hand.
-    const bool is_stuck = experiment.running().empty() && orders_.empty();
+    const bool is_stuck = all_rest() && orders_.empty();
     bool one_comes = false;
     for (const InQueue& next : waiting_) {
       const bool is_ahead = is_held(members_.at(next.trial));
@@ -269,7 +277,6 @@ class Population : public Scheduler {
     explorer_->on_score(id, progress, member.config);
     Rationale why = why_of(progress);
     why.add("sync", next_sync_);
-    sync_if_all_are_there();
     return {.action = Action::pause, .why = std::move(why)};
   }
 
@@ -296,9 +303,22 @@ class Population : public Scheduler {
   /// There will be no more of them.
   bool is_complete() const { return created_ >= population_; }
 
-  /// `started`: it goes on as it is, whatever its place.
+  /// It died after results that no checkpoint has, in its save at a barrier perhaps, and trains
+  /// them again: the model that its score is of is gone.
+  static bool has_lost_results(const Trial& trial) {
+    if (trial.state != TrialState::pending) return false;
+    const Checkpoint* const own = trial.latest_checkpoint();
+    return (own != nullptr ? own->iteration : trial.restored_iteration) < trial.iteration;
+  }
+
+  /// But for so many.
+  bool all_rest(std::size_t but = 0) const { return waiting_.size() + but >= members_.size(); }
+
+  /// All have come to the barrier, and to rest: before that, one may still die in its save and come
+  /// once more with another model. `started`: it goes on as it is, whatever its place.
   void sync_if_all_are_there(std::optional<TrialId> started = {}) {
     if (members_.empty() || behind_ > 0 || !is_complete()) return;
+    if (!all_rest(started ? 1 : 0)) return;
     double latest = 0;
     members_.for_each(
         [&](TrialId, const Member& member) { latest = std::max(latest, member.trained); });

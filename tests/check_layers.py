@@ -29,9 +29,9 @@ LIBRARIES = [
     (r"nlohmann/", r"trainable/values\.h"),
     (r"boost/random/sobol\.hpp", r"searchers/sobol\.cpp"),
     (r"boost/process\.hpp", r"tests/bench/spawn\.cpp"),
-    (r"boost/", r"tuner/(process|execution|control|cluster)/"),
-    (r"openssl/", r"tuner/cluster/tls\.cpp"),
-    (r"(arpa|netinet)/", r"(tuner|tests)/(remote/http|process/reserved_port|execution/reserved_port)[^/]*\.cpp"),
+    (r"boost/", r"tuner/(process|execution|control|cluster)/|tuner/remote/http\.cpp"),
+    (r"openssl/", r"tuner/(cluster/tls|remote/http)\.cpp"),
+    (r"(arpa|netinet)/", r"(tests/remote/http|(tuner|tests)/(process|execution)/reserved_port)[^/]*\.cpp"),
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(base|model|execution)/.*\.cpp|tuner/model/(metrics_dom|json_fields)\.h"),
     (r"yaml-cpp/", r"apps/tune/sweep_file\.cpp"),

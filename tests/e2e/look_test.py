@@ -280,6 +280,18 @@ class Checkpoints(Look):
         self.assertIsNone(self.json("checkpoints", "results/spec", "--trial", "4")[0]["score"])
         self.tune("checkpoints", "results/spec", "--trial", "5", expect=2)
 
+    def test_one_that_is_gone_from_the_disk_is_missing_and_not_here(self):
+        checkpoint = self.json("checkpoints", "results/spec", "--trial", "trial_00001")[-1]["path"]
+        os.rename(checkpoint, checkpoint + ".away")
+        try:
+            listed = self.json("checkpoints", "results/spec", "--trial", "trial_00001")
+            self.assertEqual({one["path"]: one["where"] for one in listed}[checkpoint], "missing")
+            self.assertRegex(self.tune("checkpoints", "results/spec").out, r"(?m)^trial_00001 .* missing$")
+            self.assertIn(", missing: it is neither here", self.tune("show", "results/spec", "1").out)
+            self.tune("checkpoints", "results/spec", "--verify", expect=3)
+        finally:
+            os.rename(checkpoint + ".away", checkpoint)
+
     def test_damage_is_found_and_is_exit_code_3(self):
         checkpoint = self.json("checkpoints", "results/spec", "--trial", "trial_00001")[-1]["path"]
         count = os.path.join(checkpoint, "count")

@@ -689,9 +689,11 @@ class TwoMachines(RemoteCase):
         check = self.verified()
         self.assertEqual(check["damage"], [])
         self.assertIn(max(checkpoints).removeprefix("spec/").removesuffix(".COMMIT.json"), check["without_marker"])
+        self.assertIn(max(states).removeprefix("spec/"), check["without_marker"])
         pulled = self.tune("pull", self.far + "/spec", "copy").err
         self.assertNotIn("damaged", pulled)
-        self.assertIn(max(checkpoints).removeprefix("spec/") + " is empty", pulled)
+        for name in (max(checkpoints), max(states)):
+            self.assertIn(name.removeprefix("spec/") + " is empty", pulled)
         self.tune("resume", "--remote", self.far + "/spec", "other", "--progress", "none", "--lease-s", "5")
         with open(self.path("other", "trial_00000", "result.json"), encoding="utf-8") as file:
             self.assertEqual([json.loads(line)["training_iteration"] for line in file], list(range(1, 61)))

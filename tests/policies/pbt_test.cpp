@@ -35,6 +35,19 @@ Decision ask(Scheduler& scheduler, std::uint32_t trial, std::int64_t iteration, 
   return scheduler.on_result(trial_number(trial), result_at(iteration, loss));
 }
 
+/// It has saved, and rests.
+void pause(Scheduler& scheduler, std::uint32_t id) {
+  Trial trial = trial_number(id);
+  trial.state = TrialState::paused;
+  scheduler.on_trial_wait(trial);
+}
+
+void start(Scheduler& scheduler, std::uint32_t id) {
+  Trial trial = trial_number(id);
+  trial.state = TrialState::running;
+  scheduler.on_trial_start(trial);
+}
+
 }  // namespace
 
 TEST_CASE("The worst quarter exploits the best, which are asked to save", "[pbt]") {
@@ -114,10 +127,8 @@ TEST_CASE("As many exploit as are exploited: ceil(n q), at most half", "[pbt]") 
     CAPTURE(c.n, c.quantile);
     const auto scheduler = running(c.n, {{"synch", true}, {"quantile_fraction", c.quantile}});
     for (std::uint32_t i = 0; i < c.n; ++i) {
-      Trial trial = trial_number(i);
       CHECK(ask(*scheduler, i, 2, i).action == Action::pause);
-      trial.state = TrialState::paused;
-      scheduler->on_trial_wait(trial);
+      pause(*scheduler, i);
     }
     std::set<TrialId> worst;
     while (const auto order = scheduler->order()) {
@@ -196,19 +207,14 @@ TEST_CASE("A clone waits among those that have trained as much as its donor", "[
   }
   experiment.apply({5, 1, AttemptStarted{TrialId{3}, 1, 0, {}}});
   const auto scheduler = running(3);
-  const auto pause = [&](std::uint32_t id) {
-    Trial trial = trial_number(id);
-    trial.state = TrialState::paused;
-    scheduler->on_trial_wait(trial);
-  };
   (void)ask(*scheduler, 0, 7, 0.1);
-  pause(0);
+  pause(*scheduler, 0);
   (void)ask(*scheduler, 2, 5, 0.05);
-  pause(2);
+  pause(*scheduler, 2);
   const Decision decision = ask(*scheduler, 1, 10, 0.9);
   REQUIRE(decision.action == Action::exploit);
   REQUIRE(decision.exploit->donor == TrialId{2});
-  pause(1);
+  pause(*scheduler, 1);
   for (const std::uint32_t next : {2, 1, 0}) {
     CHECK(scheduler->choose(experiment, 2, false) == TrialId{next});
     scheduler->on_trial_start(trial_number(next));
@@ -225,15 +231,10 @@ TEST_CASE("A synchronous clone and its donor wait for each other's pause", "[pbt
   const auto scheduler = running(2, {{"synch", true}});
   CHECK(ask(*scheduler, 0, 2, 0.1).action == Action::pause);
   CHECK(ask(*scheduler, 1, 2, 0.9).action == Action::pause);
-  const auto pause = [&](std::uint32_t id) {
-    Trial trial = trial_number(id);
-    trial.state = TrialState::paused;
-    scheduler->on_trial_wait(trial);
-  };
-  pause(clone_is_first ? 1 : 0);
+  pause(*scheduler, clone_is_first ? 1 : 0);
   CHECK_FALSE(scheduler->order());
   CHECK_FALSE(scheduler->choose(experiment, 2, false));
-  pause(clone_is_first ? 0 : 1);
+  pause(*scheduler, clone_is_first ? 0 : 1);
   CHECK_FALSE(scheduler->choose(experiment, 2, false));
   const auto order = scheduler->order();
   REQUIRE(order);
@@ -241,6 +242,52 @@ TEST_CASE("A synchronous clone and its donor wait for each other's pause", "[pbt
   CHECK(order->exploit->donor == TrialId{0});
   scheduler->on_order(trial_number(1));
   CHECK(scheduler->choose(experiment, 2, false));
+}
+
+TEST_CASE("A model that died in its save at a synchronous barrier is nobody's donor", "[pbt]") {
+  const bool others_rest = GENERATE(false, true);
+  CAPTURE(others_rest);
+  const auto scheduler = running(3, {{"synch", true}});
+  CHECK(ask(*scheduler, 0, 2, 0.1).action == Action::pause);
+  CHECK(ask(*scheduler, 1, 2, 0.5).action == Action::pause);
+  CHECK(ask(*scheduler, 2, 2, 0.9).action == Action::pause);
+  if (others_rest) {
+    for (const std::uint32_t id : {1, 2}) pause(*scheduler, id);
+  }
+  Trial best = trial_number(0);
+  best.state = TrialState::pending;
+  best.iteration = 2;  // and no checkpoint
+  scheduler->on_trial_wait(best);
+  if (!others_rest) {
+    for (const std::uint32_t id : {1, 2}) pause(*scheduler, id);
+  }
+  CHECK_FALSE(scheduler->order());
+
+  // It comes to the barrier once more, with another score.
+  start(*scheduler, 0);
+  CHECK(ask(*scheduler, 0, 1, 0.1).action == Action::proceed);
+  CHECK(ask(*scheduler, 0, 2, 0.7).action == Action::pause);
+  CHECK_FALSE(scheduler->order());
+  pause(*scheduler, 0);
+  const auto order = scheduler->order();
+  REQUIRE(order);
+  CHECK(order->trial == TrialId{2});
+  CHECK(order->exploit->donor == TrialId{1});
+}
+
+TEST_CASE("Who dies at a synchronous barrier with its save made has come there", "[pbt]") {
+  const auto scheduler = running(2, {{"synch", true}});
+  CHECK(ask(*scheduler, 0, 2, 0.1).action == Action::pause);
+  CHECK(ask(*scheduler, 1, 2, 0.9).action == Action::pause);
+  Trial best = trial_number(0);
+  best.state = TrialState::pending;
+  best.iteration = 2;
+  best.checkpoints.push_back({.index = 1, .iteration = 2});
+  scheduler->on_trial_wait(best);
+  pause(*scheduler, 1);
+  const auto order = scheduler->order();
+  REQUIRE(order);
+  CHECK(order->exploit->donor == TrialId{0});
 }
 
 TEST_CASE(
@@ -252,9 +299,7 @@ TEST_CASE(
   for (std::uint32_t i = 0; i < 3; ++i) then(TrialAdded{TrialId{i}, "{}", "", ""});
   const auto scheduler = running(3, {{"synch", true}});
   CHECK(ask(*scheduler, 0, 2, 0.1).action == Action::pause);
-  Trial paused = trial_number(0);
-  paused.state = TrialState::paused;
-  scheduler->on_trial_wait(paused);
+  pause(*scheduler, 0);
   then(AttemptStarted{TrialId{1}, 1, 0, {}});
   CHECK_FALSE(scheduler->choose(experiment, 2, false));
 
@@ -289,6 +334,8 @@ TEST_CASE("A synchronous population that is taken up again waits where its own b
   end(2);
   for (const std::int64_t barrier : {2, 4, 6}) {
     CHECK(ask(*scheduler, 0, barrier, 0.1).action == Action::pause);
+    pause(*scheduler, 0);
+    start(*scheduler, 0);
   }
   end(0);
   SECTION("at the first one") {
@@ -296,6 +343,8 @@ TEST_CASE("A synchronous population that is taken up again waits where its own b
     take_up(2, result_at(1, 0.6));
     CHECK(ask(*scheduler, 1, 2, 0.5).action == Action::pause);
     CHECK(ask(*scheduler, 2, 2, 0.6).action == Action::pause);
+    for (const std::uint32_t id : {1, 2}) pause(*scheduler, id);
+    for (const std::uint32_t id : {1, 2}) start(*scheduler, id);
     CHECK(ask(*scheduler, 1, 3, 0.5).action == Action::proceed);
     CHECK(ask(*scheduler, 1, 4, 0.5).action == Action::pause);
   }

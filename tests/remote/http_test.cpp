@@ -86,6 +86,8 @@ TEST_CASE("A server that is silent, talks nonsense or is gone is an error, and n
   }
   Peer half("HTTP/1.0 200 OK\r\n\r\n{", Peer::Then::waits);
   CHECK(why(half.port) == "rclone's server does not answer");
+  Peer cut("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{", Peer::Then::closes);
+  CHECK(why(cut.port) == "rclone's server breaks off in its answer");
   Peer nonsense("hello", Peer::Then::closes);
   CHECK(why(nonsense.port) == "rclone's server answers what is no HTTP");
   Peer mute("", Peer::Then::closes);

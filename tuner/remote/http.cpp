@@ -1,105 +1,44 @@
-// HTTP/1.0: an answer ends where the connection does, and never comes in chunks.
+// By Boost.Beast. HTTP/1.0, so that the server closes the connection after its answer.
 #include "tuner/remote/http.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
+#include <openssl/evp.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <charconv>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
 #include <chrono>
-#include <string_view>
 
 #include "tuner/base/error.h"
-#include "tuner/disk/file_descriptor.h"
 
 namespace tune {
 
 namespace {
 
-using Steady = std::chrono::steady_clock;
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
 
-constexpr std::size_t most_bytes = std::size_t{1} << 30;
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
 
-Error failed(const std::string& what) { return machine_error("rclone's server " + what); }
-
-std::string base64(std::string_view text) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); i += 3) {
-    unsigned bits = 0;
-    const std::size_t count = std::min<std::size_t>(3, text.size() - i);
-    for (std::size_t j = 0; j < 3; ++j) {
-      bits = bits << 8 | (j < count ? static_cast<unsigned char>(text[i + j]) : 0u);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      out += j <= count ? digits[bits >> (18 - 6 * j) & 63] : '=';
-    }
-  }
+std::string base64(const std::string& text) {
+  std::string out((text.size() + 2) / 3 * 4 + 1, '\0');  // EVP ends it with a zero
+  const int size = ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                     reinterpret_cast<const unsigned char*>(text.data()),
+                                     static_cast<int>(text.size()));
+  out.resize(static_cast<std::size_t>(size));
   return out;
 }
 
-void await(int fd, short events, Steady::time_point until) {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
-    if (left.count() <= 0) throw failed("does not answer");
-    pollfd wanted{fd, events, 0};
-    const int count = ::poll(&wanted, 1, static_cast<int>(left.count()));
-    if (count > 0) return;
-    if (count < 0 && errno != EINTR) throw failed("cannot be waited for");
-  }
-}
-
-FileDescriptor connect_to(std::uint16_t port, Steady::time_point until) {
-  FileDescriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) throw file_error("cannot make", "a socket", errno);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-    return fd;
-  }
-  if (errno != EINPROGRESS) throw failed("is gone");
-  await(fd.get(), POLLOUT, until);
-  int error = 0;
-  socklen_t size = sizeof error;
-  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) throw failed("is gone");
-  return fd;
-}
-
-void send_all(int fd, std::string_view bytes, Steady::time_point until) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    } else if (count < 0 && errno == EAGAIN) {
-      await(fd, POLLOUT, until);
-    } else if (errno != EINTR) {
-      throw failed("is gone");
-    }
-  }
-}
-
-std::string receive_all(int fd, Steady::time_point until) {
-  std::string text;
-  char block[64 * 1024];
-  for (;;) {
-    const ssize_t count = ::recv(fd, block, sizeof block, 0);
-    if (count == 0) return text;
-    if (count > 0) {
-      text.append(block, static_cast<std::size_t>(count));
-      if (text.size() > most_bytes) throw failed("answers without an end");
-    } else if (errno == EAGAIN) {
-      await(fd, POLLIN, until);
-    } else if (errno != EINTR) {
-      throw failed("is gone");
-    }
-  }
+/// A sentence's end.
+std::string what_happened(const boost::system::error_code& error, bool has_header) {
+  if (error == beast::error::timeout) return "does not answer";
+  if (error == http::error::body_limit) return "answers without an end";
+  if (error == http::error::partial_message && has_header) return "breaks off in its answer";
+  const bool is_no_http =
+      error.category() == http::make_error_code(http::error::bad_version).category();
+  return is_no_http ? "answers what is no HTTP" : "is gone";
 }
 
 }  // namespace
@@ -107,25 +46,34 @@ std::string receive_all(int fd, Steady::time_point until) {
 HttpAnswer post_to_loopback(std::uint16_t port, const std::string& path,
                             const std::string& credentials, const std::string& body,
                             Seconds limit_s) {
-  const auto until = Steady::now() + std::chrono::duration_cast<Steady::duration>(
-                                         std::chrono::duration<double>(limit_s));
-  const FileDescriptor fd = connect_to(port, until);
-  send_all(fd.get(),
-           "POST /" + path + " HTTP/1.0\r\nHost: 127.0.0.1\r\nAuthorization: Basic " +
-               base64(credentials) + "\r\nContent-Type: application/json\r\nContent-Length: " +
-               std::to_string(body.size()) + "\r\n\r\n" + body,
-           until);
-  const std::string text = receive_all(fd.get(), until);
-  HttpAnswer answer;
-  const std::size_t space = text.find(' ');
-  const std::size_t end = text.find("\r\n\r\n");
-  const bool is_http = text.starts_with("HTTP/1.") && end != text.npos && space < end;
-  if (!is_http || std::from_chars(text.data() + space + 1, text.data() + end, answer.status).ec !=
-                      std::errc()) {
-    throw failed("answers what is no HTTP");
-  }
-  answer.body = text.substr(end + 4);
-  return answer;
+  http::request<http::string_body> request(http::verb::post, "/" + path, 10, body);
+  request.set(http::field::host, "127.0.0.1");
+  request.set(http::field::authorization, "Basic " + base64(credentials));
+  request.set(http::field::content_type, "application/json");
+  request.prepare_payload();
+  http::response_parser<http::string_body> answer;
+  answer.body_limit(most_bytes);
+
+  asio::io_context context;
+  beast::tcp_stream stream(context);
+  stream.expires_after(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(limit_s)));
+  beast::flat_buffer buffer;
+  boost::system::error_code failure;
+  const auto on_read = [&](boost::system::error_code error, std::size_t) { failure = error; };
+  const auto on_write = [&](boost::system::error_code error, std::size_t) {
+    failure = error;
+    if (!error) http::async_read(stream, buffer, answer, on_read);
+  };
+  stream.async_connect(asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port),
+                       [&](boost::system::error_code error) {
+                         failure = error;
+                         if (!error) http::async_write(stream, request, on_write);
+                       });
+  context.run();
+  if (failure)
+    throw machine_error("rclone's server " + what_happened(failure, answer.is_header_done()));
+  return {answer.get().result_int(), std::move(answer.get().body())};
 }
 
 }  // namespace tune

@@ -9,7 +9,7 @@
 namespace tune {
 
 struct HttpAnswer {
-  int status = 0;
+  unsigned status = 0;
   std::string body;
 };
 

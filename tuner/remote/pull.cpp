@@ -55,6 +55,17 @@ std::vector<StateMarkerName> state_markers(const Listing& state) {
   return names;
 }
 
+/// The newest one that is empty, if it is newer than the state `taken`.
+std::optional<std::string> newer_empty_marker(const Listing& state, const StateMarker& taken) {
+  std::optional<StateMarkerName> newest;
+  for (const auto& [name, bytes] : state) {
+    const auto parsed = parse_state_marker_name(name);
+    if (parsed && bytes == 0 && (!newest || *newest < *parsed)) newest = parsed;
+  }
+  if (!newest || !(StateMarkerName{taken.session, taken.number} < *newest)) return std::nullopt;
+  return state_marker_name(newest->session, newest->number);
+}
+
 std::optional<std::string> wrong_parts(const StateMarker& marker, const Listing& state) {
   for (const StateFile& file : marker.files) {
     for (const StatePart& part : file.parts) {
@@ -106,9 +117,9 @@ std::string names_below(RemoteStore& store) {
 }
 
 /// The newest state that is whole; its parts are in `to`. What is wrong with a newer one is added
-/// to `problems`.
+/// to `problems`; `unmarked`: a newer one has an empty marker.
 StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
-                      std::vector<std::string>& problems) {
+                      std::vector<std::string>& problems, std::optional<std::string>& unmarked) {
   constexpr int patience = 3;
   std::string wrong;
   std::string wrong_name;
@@ -130,6 +141,7 @@ StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
         const bool is_there =
             !wrong.empty() && store.get_text(wrong_name, most_state_marker_bytes).has_value();
         if (is_there) problems.push_back(wrong + ": the state before it is taken");
+        unmarked = newer_empty_marker(state, *marker);
         return *marker;
       }
       if (wrong.empty()) {
@@ -420,9 +432,10 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
   store.check_name();
   files.make_directories(scratch);
   std::vector<std::string> problems;
+  std::optional<std::string> unmarked;
   StateMarker state;
   try {
-    state = get_state(files, store, scratch / "state", problems);
+    state = get_state(files, store, scratch / "state", problems, unmarked);
   } catch (const Error&) {
     if (!was_there) files.remove_tree(directory);
     if (stop) throw interrupted(options.root);
@@ -437,12 +450,18 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
       wait_for_lease(lease, options);
       // The driver that had it may have gone on for a while.
       problems.clear();
-      state = get_state(files, store, scratch / "state", problems);
+      state = get_state(files, store, scratch / "state", problems, unmarked);
       memory.set_state(state);
     }
     Pulled pulled = get_rest(files, store, memory, lease, directory, scratch, !options.takes_over);
     pulled.time = state.time;
     pulled.problems.insert(pulled.problems.begin(), problems.begin(), problems.end());
+    if (unmarked) {
+      pulled.unmarked.push_back(
+          *unmarked +
+          " is empty: the state before it is taken, since a driver is about to "
+          "write it, or died there, or somebody has emptied it");
+    }
     if (stop) throw interrupted(options.root);
     if (!options.takes_over) note_copy(files, {options.root, state.time}, directory);
     put_together(files, state, scratch, directory);
@@ -515,6 +534,9 @@ RemoteCheck check_remote(FileSystem& files, const std::string& root, const path&
     } else if (!check.state) {
       check.state = marker;
     }
+  }
+  if (check.state) {
+    if (const auto name = newer_empty_marker(state, *check.state)) check.unmarked.push_back(*name);
   }
   if (!check.state) check.damage.push_back("there is no whole state of an experiment on " + root);
   const Listing all = store.list("", true);

@@ -21,7 +21,8 @@ struct Pulled {
   bool is_whole = true;     ///< false: of the checkpoints only where they are
   Seconds time = 0;         ///< Unix: when the state was put up, by the clock of whoever did
   std::vector<std::string> problems;  ///< what could not be taken, as sentences
-  /// Of checkpoints that were put up and have an empty marker, as sentences.
+  /// Of checkpoints, and of a state newer than the one taken, that have an empty marker, as
+  /// sentences.
   std::vector<std::string> unmarked;
 };
 
@@ -60,12 +61,13 @@ bool is_experiment_there(FileSystem& files, const std::string& root,
                          const std::filesystem::path& scratch);
 
 struct RemoteCheck {
-  bool is_empty = false;              ///< there is nothing of an experiment
-  std::optional<StateMarker> state;   ///< the one that a pull would take
-  std::size_t checkpoints = 0;        ///< whole ones
-  std::uint64_t bytes = 0;            ///< of those
-  std::vector<std::string> unmarked;  ///< directories without a marker: being put up, or garbage
-  std::vector<std::string> damage;    ///< sentences
+  bool is_empty = false;             ///< there is nothing of an experiment
+  std::optional<StateMarker> state;  ///< the one that a pull would take
+  std::size_t checkpoints = 0;       ///< whole ones
+  std::uint64_t bytes = 0;           ///< of those
+  /// Directories without a marker, and a newer state with an empty one: being put up, or garbage.
+  std::vector<std::string> unmarked;
+  std::vector<std::string> damage;  ///< sentences
 };
 /// Compares sizes; with `reads`, every byte, by way of `scratch`, a directory of the caller's
 /// alone.

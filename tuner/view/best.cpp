@@ -104,7 +104,11 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   if (!is_of_best) text += "; " + where_best_is(grid, trial, *checkpoint, best);
   text += ")";
   const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index});
-  if (!is_here(place)) text += "; it is only on the remote: tune fetch " + place.string();
+  const CheckpointPlace where = checkpoint_place(place);
+  if (where == CheckpointPlace::remote) {
+    text += "; it is only on the remote: tune fetch " + place.string();
+  }
+  if (where == CheckpointPlace::missing) text += "; it is missing here, and on no known remote";
   if (is_guessed(grid.spec(), place)) {
     text +=
         "; nothing told whether it was saved before that result was printed or after, or its log "

@@ -237,12 +237,34 @@ const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
   return grid.experiment().trial(*id);
 }
 
-bool is_here(const std::filesystem::path& checkpoint) {
-  return !find_evicted(*make_posix_file_system(), checkpoint);
+CheckpointPlace checkpoint_place(const std::filesystem::path& checkpoint) {
+  const auto files = make_posix_file_system();
+  if (find_evicted(*files, checkpoint)) return CheckpointPlace::remote;
+  return files->exists(checkpoint) ? CheckpointPlace::here : CheckpointPlace::missing;
 }
 
-std::string where_text(const std::filesystem::path& checkpoint) {
-  return is_here(checkpoint) ? "here" : "remote";
+const char* to_string(CheckpointPlace place) {
+  switch (place) {
+    case CheckpointPlace::here:
+      return "here";
+    case CheckpointPlace::remote:
+      return "remote";
+    case CheckpointPlace::missing:
+      break;
+  }
+  return "missing";
+}
+
+const char* place_remark(const std::filesystem::path& checkpoint) {
+  switch (checkpoint_place(checkpoint)) {
+    case CheckpointPlace::here:
+      return "";
+    case CheckpointPlace::remote:
+      return ", only on the remote";
+    case CheckpointPlace::missing:
+      break;
+  }
+  return ", missing: it is neither here nor known to be on a remote";
 }
 
 std::string where_running_breaks_off(const ExperimentView& view) {

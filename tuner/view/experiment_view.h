@@ -86,10 +86,16 @@ std::string front_text(const ResultGrid& grid);
 /// "3" or "trial_00003". Error (user) if there is none.
 const Trial& find_trial(const ResultGrid& grid, const std::string& text);
 
-/// Whether a checkpoint is on this disk, and not only on a remote.
-bool is_here(const std::filesystem::path& checkpoint);
-/// "here" or "remote".
-std::string where_text(const std::filesystem::path& checkpoint);
+/// Where a checkpoint that the record has can be read.
+enum class CheckpointPlace {
+  here,
+  remote,   ///< only there
+  missing,  ///< neither here nor known to be on a remote
+};
+CheckpointPlace checkpoint_place(const std::filesystem::path& checkpoint);
+const char* to_string(CheckpointPlace place);  ///< "here", ...
+/// To be added to a line about it: ", only on the remote"; nothing if it is here.
+const char* place_remark(const std::filesystem::path& checkpoint);
 
 /// If trials are recorded as RUNNING without a driver, the driver has died: "where the record
 /// breaks off (...)", for messages. Else empty: a driver that ends by itself records the end of its

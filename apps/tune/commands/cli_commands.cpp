@@ -1,4 +1,4 @@
-// Registers all commands with the parser, in the order in which --help lists them.
+// Registers all commands with the parser, in the groups in which --help lists them.
 #include "apps/tune/commands/cli_commands.h"
 
 #include <CLI/CLI.hpp>
@@ -76,6 +76,30 @@ void add_control_commands(CLI::App& app, Line& line) {
   set->callback([&options] { options.kind = ControlRequest::Kind::set; });
 }
 
+struct CommandGroup {
+  const char* title;
+  std::vector<const char*> commands;
+};
+
+/// As docs/cli.md has them. Within a group they stand in the order in which they are registered.
+void group_commands(CLI::App& app) {
+  static const CommandGroup groups[] = {
+      {"Prepare a search", {"init", "validate", "preview", "check", "schema"}},
+      {"Run it", {"run", "resume", "agent"}},
+      {"Steer it while it runs", {"stop", "pause", "unpause", "add", "set", "checkpoint"}},
+      {"Look at it",
+       {"status", "ls", "show", "compare", "note", "logs", "events", "best", "importance",
+        "lineage"}},
+      {"Checkpoints", {"checkpoints", "diff"}},
+      {"Copies on a remote store", {"pull", "push", "fetch", "remote"}},
+      {"Trials that you run yourself", {"suggest", "tell"}},
+      {"Compare schedulers on known curves", {"export", "simulate"}},
+  };
+  for (const CommandGroup& group : groups) {
+    for (const char* command : group.commands) app.get_subcommand(command)->group(group.title);
+  }
+}
+
 /// What packages and shells ask for; nobody else has to see it.
 void add_hidden_commands(CLI::App& app, Line& line) {
   app.add_subcommand("generate", "Write the manual pages")
@@ -88,16 +112,17 @@ void add_hidden_commands(CLI::App& app, Line& line) {
 }  // namespace
 
 void add_commands(CLI::App& app, Line& line) {
-  add_run_commands(app, line);
-  add_remote_commands(app, line);
   add_spec_commands(app, line);
+  add_run_commands(app, line);
   add_control_commands(app, line);
   add_look_commands(app, line);
-  add_ask_commands(app, line);
   add_importance(app, line);
   add_lineage(app, line);
+  add_remote_commands(app, line);
+  add_ask_commands(app, line);
   add_export(app, line);
   add_simulate(app, line);
+  group_commands(app);
   add_hidden_commands(app, line);
 }
 

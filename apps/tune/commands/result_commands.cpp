@@ -24,16 +24,15 @@ struct Listed {
   const Trial* trial = nullptr;
   const Checkpoint* checkpoint = nullptr;
   std::filesystem::path path;
-  std::optional<Evicted> evicted;  ///< it is not here
-  std::size_t rank = 0;            ///< 1: the best of its trial; 0: of before it became a clone
-  bool is_guess = false;           ///< it may be of a later result
-  std::string verified;            ///< "ok" or what is wrong; empty: not looked at
+  CheckpointPlace place = CheckpointPlace::here;
+  std::size_t rank = 0;   ///< 1: the best of its trial; 0: of before it became a clone
+  bool is_guess = false;  ///< it may be of a later result
+  std::string verified;   ///< "ok" or what is wrong; empty: not looked at
   bool is_damaged = false;
   Json blobs = nullptr;  ///< null: not looked at, or they cannot be read
 };
 
 void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>& listed) {
-  const auto files = make_posix_file_system();
   const auto present = trial.present_checkpoints();
   const auto order = rank_checkpoints(present, grid.spec().checkpoint_config);
   const std::size_t before = trial.checkpoints.size() - present.size();
@@ -41,7 +40,7 @@ void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>&
   for (std::size_t at = 0; at < order.size(); ++at) ranks[before + order[at]] = at + 1;
   for (std::size_t i = 0; i < trial.checkpoints.size(); ++i) {
     const auto place = paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index});
-    listed.push_back({&trial, &trial.checkpoints[i], place, find_evicted(*files, place), ranks[i],
+    listed.push_back({&trial, &trial.checkpoints[i], place, checkpoint_place(place), ranks[i],
                       is_guessed(grid.spec(), place), "", false, nullptr});
   }
 }
@@ -50,7 +49,7 @@ void verify(const ExperimentView& view, std::vector<Listed>& listed) {
   const auto files = make_posix_file_system();
   CheckpointStore store(*files, view.grid.directory(), !view.grid.spec().remote.path.empty());
   for (auto& one : listed) {
-    if (one.evicted) {
+    if (one.place == CheckpointPlace::remote) {
       one.verified = "not here";
       continue;
     }
@@ -64,9 +63,10 @@ void verify(const ExperimentView& view, std::vector<Listed>& listed) {
 
 /// Says what cannot be read, and goes on.
 void read_blobs(const ExperimentView& view, std::vector<Listed>& listed) {
+  const auto files = make_posix_file_system();
   for (auto& one : listed) {
-    if (one.evicted) {
-      complain(evicted_sentence(one.path, *one.evicted));
+    if (const auto evicted = find_evicted(*files, one.path)) {
+      complain(evicted_sentence(one.path, *evicted));
       continue;
     }
     try {
@@ -88,7 +88,7 @@ void print_blobs(const std::vector<Listed>& listed) {
     add_blob_rows({to_string(one.trial->id), one.path.filename().string()}, one.blobs, rows);
   }
   const bool is_all_read = std::all_of(listed.begin(), listed.end(), [](const Listed& one) {
-    return !one.evicted && !one.is_damaged;
+    return one.place == CheckpointPlace::here && !one.is_damaged;
   });
   if (rows.empty()) {
     if (is_all_read) print("no tensors: no checkpoint has files *.safetensors\n");
@@ -111,7 +111,7 @@ Json to_json(const Listed& one, const CheckpointsRequest& request) {
                {"save_s", checkpoint.save_s},
                {"commit_s", checkpoint.commit_s},
                {"slowest_rank", checkpoint.slowest_rank ? Json(*checkpoint.slowest_rank) : Json()},
-               {"where", one.evicted ? "remote" : "here"},
+               {"where", to_string(one.place)},
                {"path", one.path.string()}};
   if (request.verify) {
     json["is_damaged"] = one.is_damaged;
@@ -129,9 +129,10 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
   std::vector<TableColumn> columns = {{"trial"},       {"checkpoint"},   {"iteration", true},
                                       {"score", true}, {"rank", true},   {"size", true},
                                       {"save", true},  {"commit", true}, {"why"}};
-  const bool is_one_evicted = std::any_of(
-      listed.begin(), listed.end(), [](const Listed& one) { return one.evicted.has_value(); });
-  if (is_one_evicted) columns.push_back({"where"});
+  const bool is_one_elsewhere = std::any_of(listed.begin(), listed.end(), [](const Listed& one) {
+    return one.place != CheckpointPlace::here;
+  });
+  if (is_one_elsewhere) columns.push_back({"where"});
   if (was_verified) columns.push_back({"verified"});
   std::vector<std::vector<std::string>> rows;
   for (const auto& one : listed) {
@@ -144,7 +145,7 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
         format_bytes(static_cast<double>(checkpoint.bytes)),
         format_seconds(checkpoint.save_s) + of_rank(checkpoint),
         format_seconds(checkpoint.commit_s), checkpoint.triggers.to_string()});
-    if (is_one_evicted) row.push_back(one.evicted ? "remote" : "here");
+    if (is_one_elsewhere) row.push_back(to_string(one.place));
     if (was_verified) row.push_back(one.verified);
   }
   print_table(columns, rows);
@@ -154,7 +155,7 @@ Json best_checkpoints_json(const TrialResult& result) {
   Json list = Json::array();
   for (const auto& checkpoint : result.best_checkpoints) {
     list.push_back({{"path", checkpoint.path.string()},
-                    {"where", where_text(checkpoint.path)},
+                    {"where", to_string(checkpoint_place(checkpoint.path))},
                     {"training_iteration", checkpoint.iteration},
                     {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)}});
   }
@@ -399,7 +400,7 @@ int best_command(const BestRequest& request) {
         checkpoint.path.string() + ", iteration " +
             iteration_text(grid.spec(), checkpoint.path, checkpoint.iteration) +
             (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
-            (is_here(checkpoint.path) ? "" : ", only on the remote"));
+            place_remark(checkpoint.path));
   }
   lines.emplace_back("directory", best.path.string());
   print_pairs(lines);

@@ -108,7 +108,7 @@ Json checkpoint_json(const Trial& trial, const Checkpoint& checkpoint,
           {"score", encode_number(checkpoint.score)},
           {"bytes", checkpoint.bytes},
           {"path", place.string()},
-          {"where", where_text(place)}};
+          {"where", to_string(checkpoint_place(place))}};
 }
 
 /// Those that it has reported, the objectives first.
@@ -308,7 +308,7 @@ int show_command(const ShowRequest& request) {
             iteration_text(grid.spec(), place, checkpoint.iteration) + ", " +
             format_bytes(static_cast<double>(checkpoint.bytes)) +
             (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
-            (is_here(place) ? "" : ", only on the remote"));
+            place_remark(place));
   }
   lines.emplace_back("directory", own.string());
   print_pairs(lines);
