@@ -233,6 +233,7 @@ void add_remote_commands(CLI::App& app, Line& line) {
 }
 
 void add_spec_commands(CLI::App& app, Line& line) {
+  add_init(app, line);
   CLI::App* const validate =
       add_command(app, "validate", "Check a spec, and say everything that is wrong with it",
                   "  tune validate spec.json\n"
@@ -246,7 +247,6 @@ void add_spec_commands(CLI::App& app, Line& line) {
   add_spec(*preview, line.spec);
   add_json(*preview, line.json);
   add_check(app, line);
-  add_init(app, line);
   add_schema(app, line);
 }
 

@@ -1,6 +1,7 @@
 """Runs the built `tune` in a directory of its own. Knows no command."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,12 @@ TROUBLED = [sys.executable, os.path.join(os.path.dirname(__file__), "troubled_tr
 
 #: Nothing here takes longer; a driver that hangs must not hang the tests.
 LIMIT_S = 240
+
+
+def commands_in(text: str) -> list[str]:
+    """The commands that `tune --help` has listed in its groups."""
+    listed = text.split("\n\n", 2)[2].split("\nExit codes")[0]
+    return re.findall(r"^  ([a-z]+) ", listed, re.M)
 
 
 class Case(unittest.TestCase):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from typing import Any
 
-from cli_support import LIMIT_S, TOY, TUNE, Case, main
+from cli_support import LIMIT_S, TOY, TUNE, Case, commands_in, main
 from driver_support import SLOW
 from json_schema import Schema
 
@@ -218,8 +218,7 @@ class Answers(Case):
         self.assertEqual(self.ask("fetch", checkpoint)["fetched"][0]["came"], False)
 
     def nothing_is_left_out(self) -> None:
-        listed = self.tune("--help").out.split("Subcommands:\n")[1].split("\n\n")[0]
-        commands = set(re.findall(r"^  ([a-z]+) ", listed, re.M)) - WITHOUT_SCHEMA
+        commands = set(commands_in(self.tune("--help").out)) - WITHOUT_SCHEMA
         if not RCLONE:
             commands -= {"push", "pull", "fetch", "remote"}
         self.assertEqual(commands - {name.split("-")[0] for name in self.schemas}, set())

@@ -4,20 +4,15 @@ import re
 import shutil
 import subprocess
 
-from cli_support import Case, TUNE, main
+from cli_support import Case, TUNE, commands_in, main
 
 COMPLETION = os.environ["COMPLETION"]
-
-
-def commands_of(text: str) -> list[str]:
-    listed = text.split("Subcommands:\n")[1].split("\n\n")[0]
-    return re.findall(r"^  ([a-z]+) ", listed, re.M)
 
 
 class Texts(Case):
     def setUp(self) -> None:
         super().setUp()
-        self.commands = commands_of(self.tune("--help").out)
+        self.commands = commands_in(self.tune("--help").out)
         self.assertIn("resume", self.commands)
 
     def completed(self, *words: str) -> list[str]:
