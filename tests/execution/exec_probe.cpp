@@ -65,7 +65,9 @@ void until_told() {
 }
 
 int describe() {
-  std::cout << "descriptors";
+  int oom_score_adj = 0;
+  std::ifstream("/proc/self/oom_score_adj") >> oom_score_adj;
+  std::cout << "oom_score_adj " << oom_score_adj << "\ndescriptors";
   for (int fd = 0; fd < 1024; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0) std::cout << ' ' << fd;
   }

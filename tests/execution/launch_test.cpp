@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <string>
 
 #include "tests/execution/session.h"
@@ -52,6 +53,19 @@ TEST_CASE("A child has the descriptors 0 to 3 only, however many the driver leak
   const auto text = session.output_of(session.probe({"describe"}));
   CHECK(has_line(text, "descriptors 0 1 2 3"));
   CHECK(has_line(text, "stdin 0"));
+}
+
+TEST_CASE("A child is killed before its driver where memory runs out", "[unit][process]") {
+  const auto own_score = [] {
+    int score = -1;
+    std::ifstream("/proc/self/oom_score_adj") >> score;
+    return score;
+  };
+  const int before = own_score();
+  Session session;
+  const auto text = session.output_of(session.probe({"describe"}));
+  CHECK(has_line(text, "oom_score_adj " + std::to_string(std::min(before + 500, 1000))));
+  CHECK(own_score() == before);
 }
 
 TEST_CASE("A child of a driver without standard descriptors has its own", "[unit][process]") {

@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <string>
 #include <string_view>
 
 #include "tuner/base/error.h"
@@ -34,6 +36,8 @@ namespace {
 constexpr std::size_t stack_bytes = 64 * 1024;
 constexpr int descriptors_in_child = protocol::socket_fd + 1;
 constexpr std::size_t kernel_sigset_bytes = 8;
+constexpr const char* oom_score_adj_file = "/proc/self/oom_score_adj";
+constexpr int oom_score_added = 500;  // of 1000, which stand for all of the memory
 
 /// What the child works from, in memory that it shares with the waiting parent.
 struct ChildPlan {
@@ -43,7 +47,9 @@ struct ChildPlan {
   const char* directory;
   std::array<int, descriptors_in_child> sources;  ///< all above the places they go to
   pid_t parent;
-  rlimit descriptors;  ///< the limit to be had
+  rlimit descriptors;         ///< the limit to be had
+  const char* oom_score_adj;  ///< digits
+  std::size_t oom_score_adj_bytes;
   const char* volatile failed_call = nullptr;
   volatile int error = 0;
 };
@@ -81,6 +87,16 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) void close_by_nam
   ::syscall(SYS_close, directory);
 }
 
+/// Who starts trials is to outlive them where memory runs out: of all, the kernel kills the one
+/// with the largest score. Where /proc is not to be written, sizes alone decide.
+__attribute__((no_sanitize("address", "thread", "undefined"))) void raise_oom_score(
+    const ChildPlan& plan) {
+  const long file = ::syscall(SYS_openat, AT_FDCWD, oom_score_adj_file, O_WRONLY | O_CLOEXEC, 0);
+  if (file < 0) return;
+  ::syscall(SYS_write, file, plan.oom_score_adj, plan.oom_score_adj_bytes);
+  ::syscall(SYS_close, file);
+}
+
 /// Everything between clone and exec. It runs in the parent's memory, so system calls only, raw
 /// ones, and no instrumentation: the sanitizers' wrappers would record them as the parent's.
 __attribute__((no_sanitize("address", "thread", "undefined"))) int run_child(void* argument) {
@@ -109,6 +125,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) int run_child(voi
   if (result >= 0) {
     if (::syscall(SYS_close_range, descriptors_in_child, ~0U, 0) != 0) close_by_name();
     // Failing that, it has the driver's own: no reason not to run.
+    raise_oom_score(plan);
     ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &plan.descriptors, nullptr);
     const unsigned long empty_mask = 0;
     ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &empty_mask, nullptr, kernel_sigset_bytes);
@@ -140,6 +157,12 @@ FileDescriptor open_log(const std::filesystem::path& path) {
   throw error;
 }
 
+int own_oom_score_adj() {
+  int score = 0;
+  std::ifstream(oom_score_adj_file) >> score;
+  return score;
+}
+
 std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
   std::vector<char*> result;
   result.reserve(strings.size() + 1);
@@ -167,6 +190,7 @@ Error sentence_of(const ChildPlan& plan, const std::string& program) {
 
 Spawner::Spawner(const rlimit& descriptors)
     : descriptors_(descriptors),
+      oom_score_adj_(std::to_string(std::min(own_oom_score_adj() + oom_score_added, 1000))),
       environment_(inherited_environment()),
       dev_null_(above_standard(::open("/dev/null", O_RDWR | O_CLOEXEC))),
       stack_(stack_bytes) {
@@ -185,7 +209,9 @@ Process Spawner::start(const Program& program, const std::filesystem::path& dire
                  .directory = directory.c_str(),
                  .sources = sources,
                  .parent = ::getpid(),
-                 .descriptors = descriptors_};
+                 .descriptors = descriptors_,
+                 .oom_score_adj = oom_score_adj_.data(),
+                 .oom_score_adj_bytes = oom_score_adj_.size()};
   int pidfd = -1;
   const int pid = ::__clone(run_child, stack_.data() + stack_.size(),
                             CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);

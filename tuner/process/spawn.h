@@ -52,7 +52,8 @@ LaunchFiles open_launch_files(const ProcessSpec& spec);
 
 /// Starts processes, one at a time. The child leads its own process group, dies with the thread
 /// that spawned it (PR_SET_PDEATHSIG), has default signal dispositions, an empty mask, a limit of
-/// descriptors that is given, and the descriptors 0 (/dev/null), 1, 2 and 3 (its end of a stream
+/// descriptors that is given, a higher score than the driver where memory runs out, and the
+/// descriptors 0 (/dev/null), 1, 2 and 3 (its end of a stream
 /// socket), and no others.
 /// vfork-like, so that the cost does not depend on the driver's memory.
 class Spawner {
@@ -78,6 +79,7 @@ class Spawner {
                 const std::array<int, 4>& sources);
 
   rlimit descriptors_;
+  std::string oom_score_adj_;
   std::vector<std::string> environment_;
   FileDescriptor dev_null_;
   std::vector<std::byte> stack_;
