@@ -1,5 +1,5 @@
-// The replicator's thread: its queues, the order of work in a round, exponential backoff, and the
-// wait at the end of a run.
+// The replicator's thread: the order of work in a round, exponential backoff, and the wait at the
+// end of a run.
 #include "tuner/remote/replicator.h"
 
 #include <pthread.h>
@@ -80,7 +80,7 @@ class Replicator::Session {
         fetches_(replicator.files_, replicator.options_.directory, store_, memory_) {
     store_.check_name();
     const std::lock_guard lock(replicator_.mutex_);
-    replicator_.shared_.up = memory_.checkpoints();
+    replicator_.plan_.remember(memory_.checkpoints());
     if (memory_.state()) replicator_.shared_.state_time = memory_.state()->time;
   }
   ~Session() {
@@ -112,7 +112,7 @@ class Replicator::Session {
     {
       const std::lock_guard lock(replicator_.mutex_);
       has_begun = replicator_.shared_.has_begun;
-      is_finishing = replicator_.shared_.is_finishing;
+      is_finishing = replicator_.plan_.is_finishing();
     }
     if (!has_begun) return 0.05;
     remember_evicted();
@@ -130,8 +130,7 @@ class Replicator::Session {
     if (is_last || now >= state_due_) upload_state(is_last);
     if (is_last) {
       const std::lock_guard lock(replicator_.mutex_);
-      Shared& shared = replicator_.shared_;
-      shared.is_done = shared.queue.empty() && shared.expected.empty() && shared.removals.empty();
+      replicator_.shared_.is_done = replicator_.plan_.is_complete();
     }
     if (is_busy || is_fetching) return 0.02;
     return std::clamp(state_due_ - seconds_since_boot(), 0.05, 1.0);
@@ -143,19 +142,19 @@ class Replicator::Session {
   void remember_evicted() {
     if (std::exchange(has_remembered_, true)) return;
     const std::lock_guard lock(replicator_.mutex_);
-    for (const auto& [checkpoint, directory] : replicator_.shared_.evicted) {
+    for (const auto& [checkpoint, directory] : replicator_.plan_.evicted()) {
       std::erase(left_, directory);
       const auto known = memory_.checkpoints().find(checkpoint);
       const bool is_known = known != memory_.checkpoints().end() && known->second == directory;
       if (is_known && !memory_.begun().contains(directory)) continue;
       memory_.commit(checkpoint, directory);
-      replicator_.shared_.up[checkpoint] = directory;
+      replicator_.plan_.restore(checkpoint, directory);
     }
   }
 
   /// Whether more of that is to be done at once. What the remote does not give holds up no upload.
   bool fetch_checkpoints() {
-    const auto next = replicator_.next_fetch();
+    const auto next = replicator_.plan()->next_fetch();
     if (!next) {
       fetches_.abandon();
       return false;
@@ -169,13 +168,13 @@ class Replicator::Session {
         return true;
       }
       const bool is_lost = look == CheckpointFetches::FetchState::lost;
-      replicator_.note_fetched(
+      replicator_.plan()->note_fetched(
           checkpoint, is_lost ? "it is not whole on " + replicator_.root_ + " any more" : "");
       failed_fetches_ = 0;
       return true;
     } catch (const Error& error) {
       if (replicator_.stop_) throw;
-      replicator_.note_fetch_failure(checkpoint, error);
+      replicator_.plan()->note_fetch_failure(checkpoint, error.what());
       fetch_due_ = seconds_since_boot() + backoff_s(++failed_fetches_);
       return false;
     }
@@ -188,27 +187,27 @@ class Replicator::Session {
       say_slow_at_ = now + fetch_patience_s;
     } else if (now >= say_slow_at_) {
       say_slow_at_ = std::numeric_limits<Seconds>::infinity();
-      replicator_.note_slow_fetch(checkpoint);
+      replicator_.plan()->note_slow_fetch(checkpoint);
     }
   }
 
   /// Whether more of that is to be done at once.
   bool upload_checkpoints() {
     if (const auto current = checkpoints_.under_way()) {
-      if (!replicator_.is_wanted(*current)) {
+      if (!replicator_.plan()->is_wanted(*current)) {
         checkpoints_.abandon();
-        replicator_.note_nothing_under_way();
+        replicator_.plan()->note_nothing_under_way();
         note_begun();
       } else if (view_experiment(*current)) {
         failed_checkpoints_ = 0;
-        replicator_.note_up(*current, memory_.checkpoints().at(*current));
+        replicator_.plan()->note_up(*current, memory_.checkpoints().at(*current));
         // A checkpoint that no state knows is of no use.
         state_due_ = std::min(state_due_, state_began_ + state_after_checkpoint_s);
       }
       return true;
     }
     if (seconds_since_boot() < checkpoint_due_) return false;
-    const auto next = replicator_.next_checkpoint();
+    const auto next = replicator_.plan()->next_upload();
     if (!next) {
       failed_checkpoints_ = 0;
       return false;
@@ -218,10 +217,10 @@ class Replicator::Session {
     } catch (const RemoteError&) {
       throw;
     } catch (const UnfitCheckpoint& error) {
-      replicator_.note_unfit(*next, error);
+      replicator_.plan()->note_unfit(*next, error.what());
     } catch (const Error&) {
       // It was removed, or damaged: the state will say so.
-      replicator_.note_lost(*next);
+      replicator_.plan()->note_lost(*next);
     }
     return true;
   }
@@ -231,14 +230,14 @@ class Replicator::Session {
       // A disk that was taken away leaves an empty place, which takes everything.
       return checkpoints_.look([this] { lease_.confirm(); });
     } catch (const Error& error) {
-      replicator_.note_nothing_under_way();
+      replicator_.plan()->note_nothing_under_way();
       note_begun();
-      if (!replicator_.is_wanted(current))
+      if (!replicator_.plan()->is_wanted(current))
         return false;  // its files were removed while they went up
       const auto* remote = dynamic_cast<const RemoteError*>(&error);
       if (remote == nullptr || remote->kind() == Kind::abandoned) throw;
       // A store may have no room for this, and room for the state.
-      replicator_.note_failure(error);
+      replicator_.plan()->note_failure(error.what(), unix_now());
       checkpoint_due_ = seconds_since_boot() + backoff_s(++failed_checkpoints_);
       return false;
     }
@@ -254,11 +253,7 @@ class Replicator::Session {
     if (!has_begun_state_) state_.begin_session();
     has_begun_state_ = true;
     // Their records are in the journal by now, and so in what goes up.
-    std::vector<std::string> removals;
-    {
-      const std::lock_guard lock(replicator_.mutex_);
-      removals = replicator_.shared_.removals;
-    }
+    const std::vector<std::string> removals = replicator_.plan()->removals();
     const bool rebase = state_.wants_base() || is_last || began >= files_due_;
     state_.upload(rebase, unix_now());
     const Seconds state_is_up = seconds_since_boot();
@@ -276,10 +271,8 @@ class Replicator::Session {
     state_.remove_replaced();
     state_due_ = began + state_period_s;
     const std::lock_guard lock(replicator_.mutex_);
-    Shared& shared = replicator_.shared_;
-    shared.removals.erase(shared.removals.begin(),
-                          shared.removals.begin() + static_cast<std::ptrdiff_t>(removed));
-    if (memory_.state()) shared.state_time = memory_.state()->time;
+    replicator_.plan_.note_removed(removed);
+    if (memory_.state()) replicator_.shared_.state_time = memory_.state()->time;
   }
 
   Replicator& replicator_;
@@ -307,7 +300,8 @@ class Replicator::Session {
 Replicator::Replicator(FileSystem& files, Options options)
     : files_(files),
       options_(std::move(options)),
-      root_(remote_below(options_.config.path, options_.name)) {
+      root_(remote_below(options_.config.path, options_.name)),
+      plan_(options_.config, root_) {
   if (const auto why = overlap(root_, options_.directory)) throw user_error(*why);
   sigset_t all;
   sigset_t before;
@@ -366,12 +360,12 @@ void Replicator::run() {
       if (session && !session->is_alive()) session.reset();
       if (!session) session = std::make_unique<Session>(*this);
       wait_s = session->round();
-      if (session->is_well()) note_success();
+      if (session->is_well()) plan()->note_success(unix_now());
       failures_in_a_row = 0;
     } catch (const RemoteLeaseHeld& held) {
       // Nothing was begun yet: it is known soon whether that driver lives.
       is_held = !is_open();
-      if (!is_held) note_failure(held);
+      if (!is_held) plan()->note_failure(held.what(), unix_now());
       if (is_held && seconds_since_boot() - said_at >= say_every_s) {
         if (options_.on_wait) options_.on_wait(held.what());
         said_at = seconds_since_boot();
@@ -388,11 +382,13 @@ void Replicator::run() {
       }
       // What is wrong with rclone itself is not wrong by chance.
       const bool is_plain = is_remote || error.fault() == Fault::user;
-      if (is_plain || failures_in_a_row >= faults_until_said) note_failure(error);
+      if (is_plain || failures_in_a_row >= faults_until_said) {
+        plan()->note_failure(error.what(), unix_now());
+      }
       wait_s = backoff_s(failures_in_a_row);
     } catch (const std::exception& error) {
       ++failures_in_a_row;
-      note_failure(machine_error(std::string("an upload has failed: ") + error.what()));
+      plan()->note_failure(std::string("an upload has failed: ") + error.what(), unix_now());
       wait_s = backoff_s(failures_in_a_row);
     }
     if (seconds_since_boot() >= status_due && is_open()) {
@@ -406,7 +402,7 @@ void Replicator::run() {
       changed_.notify_all();
     }
     if (shared_.is_done) break;
-    if (shared_.is_finishing) wait_s = std::min(wait_s, 1.0);
+    if (plan_.is_finishing()) wait_s = std::min(wait_s, 1.0);
     if (wait_s > 0 && !stop_) changed_.wait_for(lock, seconds(wait_s));
   }
   if (session) session->release();
@@ -419,36 +415,94 @@ void Replicator::run() {
 /// The loop is to end, or the constructor has not returned.
 void Replicator::give_up(const Error& error) {
   const std::lock_guard lock(mutex_);
-  ++shared_.failures;
-  shared_.last_error = error.what();
   if (shared_.is_open) {
-    shared_.news.taken_over = error.what();
+    plan_.note_taken_over(error.what());
   } else {
     shared_.refusal = std::current_exception();
   }
   changed_.notify_all();
 }
 
+void Replicator::begin(const std::vector<Known>& known) {
+  const std::lock_guard lock(mutex_);
+  plan_.begin(known);
+  shared_.has_begun = true;
+  changed_.notify_all();
+}
+
+void Replicator::expect(CheckpointRef checkpoint, bool is_best) {
+  plan()->expect(checkpoint, is_best);
+}
+
+void Replicator::committed(CheckpointRef checkpoint) {
+  plan()->committed(checkpoint);
+  changed_.notify_all();
+}
+
+void Replicator::dropped(TrialId trial, const std::vector<int>& indices) {
+  plan()->dropped(trial, indices);
+  changed_.notify_all();
+}
+
+bool Replicator::needs(CheckpointRef checkpoint) const {
+  const std::lock_guard lock(mutex_);
+  return plan_.needs(checkpoint);
+}
+
+std::optional<RemotePlace> Replicator::place(CheckpointRef checkpoint) const {
+  const std::lock_guard lock(mutex_);
+  return plan_.place(checkpoint);
+}
+
+void Replicator::fetch(CheckpointRef checkpoint) {
+  plan()->fetch(checkpoint);
+  changed_.notify_all();
+}
+
+CheckpointReplicator::News Replicator::take_news() { return plan()->take_news(); }
+
+std::string Replicator::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return plan_.waiting();
+}
+
+void Replicator::write_status() noexcept {
+  Json json;
+  {
+    const std::lock_guard lock(mutex_);
+    if (shared_.refusal) return;  // nothing was made yet, and nothing stays behind
+    json = plan_.status();
+    json["time"] = unix_now();
+    json["state_time"] = shared_.state_time == 0 ? Json() : Json(shared_.state_time);
+    json["all_up"] = shared_.is_done && !plan_.has_unfit();
+  }
+  try {
+    files_.make_directories(remote_directory(options_.directory));
+    files_.replace(remote_directory(options_.directory) / "status.json",
+                   json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  } catch (const std::exception&) {
+    // A status that cannot be written is shown as an old one.
+  }
+}
+
 std::string Replicator::finish(Seconds limit_s, Seconds patience_s,
                                const std::function<bool()>& is_over) {
   std::unique_lock lock(mutex_);
-  shared_.is_finishing = true;
-  // What was recorded is on disk by now, or never will be.
-  shared_.queue.insert(shared_.expected.begin(), shared_.expected.end());
-  shared_.expected.clear();
+  plan_.finish();
   changed_.notify_all();
   const Seconds began = seconds_since_boot();
   Seconds well_at = began;
   while (!shared_.has_ended) {
     const Seconds now = seconds_since_boot();
-    if (shared_.unreachable_since == 0) well_at = now;
+    if (plan_.is_reachable()) well_at = now;
     if (now - began >= limit_s || now - well_at >= patience_s || (is_over && is_over())) break;
     changed_.wait_for(lock, seconds(0.1));
   }
-  const std::string left = shared_.is_done && shared_.unfit.empty()
-                               ? ""
-                               : left_now(shared_) + " could not be put on " + root_ +
-                                     (shared_.last_error.empty() ? "" : ": " + shared_.last_error);
+  const std::string why = plan_.last_error();
+  const std::string left =
+      shared_.is_done && !plan_.has_unfit()
+          ? ""
+          : plan_.left() + " could not be put on " + root_ + (why.empty() ? "" : ": " + why);
   lock.unlock();
   stop_ = true;
   changed_.notify_all();

@@ -4,14 +4,11 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,7 +17,7 @@
 #include "tuner/checkpoints/checkpoint_replicator.h"
 #include "tuner/disk/file_system.h"
 #include "tuner/model/remote_config.h"
-#include "tuner/remote/markers.h"
+#include "tuner/remote/replication_plan.h"
 
 namespace tune {
 
@@ -43,12 +40,7 @@ class Replicator final : public CheckpointReplicator {
   /// Gives the lease back if that is soon done; waits for nothing else, see `finish`.
   ~Replicator() override;
 
-  /// A checkpoint that the experiment knows as it begins.
-  struct Known {
-    CheckpointRef checkpoint;
-    bool is_best = false;    ///< of its trial
-    std::string evicted_to;  ///< its directory on this remote; empty: it is here
-  };
+  using Known = ReplicationPlan::Known;
   /// Begins with the uploads, of what is known and not up. What is up and not known is removed.
   void begin(const std::vector<Known>& known);
 
@@ -71,59 +63,42 @@ class Replicator final : public CheckpointReplicator {
 
  private:
   class Session;
+  /// Between the thread and the others, beside the plan.
   struct Shared {
-    std::set<CheckpointRef> expected;  ///< recorded, perhaps not on disk
-    std::set<CheckpointRef> queue;     ///< to be put up
-    std::set<CheckpointRef> unfit;     ///< and never will be
-    std::optional<CheckpointRef> under_way;
-    std::map<CheckpointRef, std::string> up;
-    std::map<CheckpointRef, std::string> evicted;  ///< as the session begins: nowhere else
-    std::set<CheckpointRef> fetches;               ///< to be brought back
-    std::set<CheckpointRef> said;                  ///< of those: that they cannot be
-    std::vector<std::string> removals;  ///< directories whose records of removal are on disk
-    News news;
     bool is_open = false;        ///< the constructor need not wait any more
     bool is_waiting = false;     ///< for another driver
     std::exception_ptr refusal;  ///< for the constructor
     bool has_begun = false;
-    bool is_finishing = false;
     bool is_done = false;    ///< all is up, and nothing more comes
     bool has_ended = false;  ///< the thread
-    std::uint64_t failures = 0;
-    std::string last_error;
-    Seconds unreachable_since = 0;  ///< Unix; 0: it is reached
-    Seconds state_time = 0;         ///< Unix; of the state that is up; 0: none
-    std::uint64_t uploaded = 0;     ///< checkpoints in this session
+    Seconds state_time = 0;  ///< Unix; of the state that is up; 0: none
   };
+  /// The plan, which nobody else sees or changes meanwhile.
+  class LockedPlan {
+   public:
+    LockedPlan(std::mutex& mutex, ReplicationPlan& plan) : lock_(mutex), plan_(plan) {}
+    ReplicationPlan* operator->() { return &plan_; }
+
+   private:
+    std::lock_guard<std::mutex> lock_;
+    ReplicationPlan& plan_;
+  };
+  LockedPlan plan() { return {mutex_, plan_}; }
 
   // The thread's.
   void run();
   bool is_open() const;
-  bool is_wanted(CheckpointRef checkpoint) const;
-  std::optional<CheckpointRef> next_checkpoint();
-  void note_nothing_under_way();
-  void note_up(CheckpointRef checkpoint, const std::string& directory);
-  void note_lost(CheckpointRef checkpoint);
-  void note_unfit(CheckpointRef checkpoint, const Error& error);
-  std::optional<CheckpointRef> next_fetch() const;
-  void note_fetched(CheckpointRef checkpoint, const std::string& lost);
-  void note_slow_fetch(CheckpointRef checkpoint);
-  void note_fetch_failure(CheckpointRef checkpoint, const Error& error);
-  static void say_it_waits(Shared& shared, CheckpointRef checkpoint, const std::string& why);
-  void note_failure(const Error& error);
   void give_up(const Error& error);
-  void note_success();
   void write_status() noexcept;
-  static std::string left_now(const Shared& shared);
 
   FileSystem& files_;
   const Options options_;
   const std::string root_;
-  TrialId last_trial_{};  ///< the thread's: of the last upload
   std::atomic<bool> stop_ = false;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Shared shared_;
+  ReplicationPlan plan_;
   std::thread thread_;
 };
 
