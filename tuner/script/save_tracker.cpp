@@ -142,7 +142,8 @@ void SaveTracker::take(const FileEvents& batch) {
     begun.at_most = batch.later_sizes;
     begun.bursts = is_after_all ? (is_newer ? 1 : 0) : bursts;
     // What may be counted twice, in the sizes and as a burst, tells of no order.
-    begun.is_late = batch.is_late || (is_after_all ? is_newer : may_have_printed_before);
+    const bool is_unsure = is_after_all ? is_newer : may_have_printed_before;
+    begun.is_late = batch.is_late || (is_unsure && is_more(begun.at_most, begun.printed));
     take(*event, begun);
   }
   if (batch.sizes) sizes_ = *batch.sizes;
