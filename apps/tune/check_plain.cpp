@@ -219,7 +219,13 @@ class PlainCheck {
     if (rest.results.empty()) {
       return say(Verdict::Kind::unknown, goes_on_claim, "it had no more results");
     }
-    if (are_equal(rest.results.front(), whole.results.front())) {
+    const bool is_as_first = are_equal(rest.results.front(), whole.results.front());
+    if (is_as_first && from.iteration == 1) {
+      return say(Verdict::Kind::unknown, goes_on_claim,
+                 "given the checkpoint of iteration 1 it prints the result of that: it has begun "
+                 "anew, or evaluates what it goes on from. More --iterations tell");
+    }
+    if (is_as_first) {
       return say(
           Verdict::Kind::fails, goes_on_claim,
           "it has begun anew: its first result is that of iteration 1. Does it read what was "
@@ -232,6 +238,17 @@ class PlainCheck {
       say(Verdict::Kind::holds, goes_on_claim,
           "from iteration " + std::to_string(begins.front()) + ", " + count_of(both, "result"));
       return say_order(begins, static_cast<std::size_t>(from.iteration));
+    }
+    // It cannot hold less than that: what comes once more is no training.
+    const auto printed = static_cast<std::size_t>(from.iteration);
+    const auto evaluated = where_it_goes_on(whole, rest, printed - 1);
+    if (!evaluated.empty()) {
+      say(Verdict::Kind::holds, goes_on_claim,
+          "from iteration " + std::to_string(from.iteration) +
+              ", whose result it prints once more. Where that differs in its last digits, or has "
+              "few, it is counted as trained again: name an expression for "
+              "\"training_iteration\" (docs/plain.md)");
+      return say_order({printed}, printed);
     }
     say(Verdict::Kind::fails, goes_on_claim,
         "after the checkpoint of iteration " + std::to_string(from.iteration) +

@@ -92,7 +92,8 @@ void add_spec_fields(CLI::App& command, SpecSource& spec, SpecFields which) {
     }
     CLI::Option* const added = command.add_option(option.name, text);
     added->type_name(option.placeholder)->group(shown_in);
-    if (option.kind == ValueKind::item || option.kind == ValueKind::variable) {
+    if (option.kind == ValueKind::item || option.kind == ValueKind::variable ||
+        option.kind == ValueKind::rules) {
       added->expected(1, -1)->allow_extra_args(false);
     } else {
       added->expected(1);

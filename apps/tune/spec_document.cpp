@@ -37,6 +37,14 @@ void put(Json& document, const std::string& name, const std::string& pointer, Js
   }
 }
 
+/// Rules that are given several times are all kept: each of them ends a trial.
+Json both_rules(Json before, Json more) {
+  Json list = before.is_array() ? std::move(before) : Json::array({std::move(before)});
+  if (!more.is_array()) more = Json::array({std::move(more)});
+  list.insert(list.end(), more.begin(), more.end());
+  return list;
+}
+
 void apply(SpecDocument& document, const GivenOption& given) {
   const SpecOption& option = *given.option;
   std::string pointer = option.pointer;
@@ -47,6 +55,12 @@ void apply(SpecDocument& document, const GivenOption& given) {
     value = text;
   } else {
     value = to_json_value(option, given.value);
+  }
+  const bool is_given_before =
+      std::any_of(document.origins.begin(), document.origins.end(),
+                  [&](const auto& origin) { return origin.first == pointer; });
+  if (option.kind == ValueKind::rules && is_given_before) {
+    value = both_rules(document.json[Json::json_pointer(pointer)], std::move(value));
   }
   if (option.kind == ValueKind::item) {
     Json& list = document.json[Json::json_pointer(pointer)];

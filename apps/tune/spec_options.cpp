@@ -40,7 +40,8 @@ constexpr SpecOption options[] = {
     {"--time-budget-s", "/time_budget_s", ValueKind::json, "SECONDS",
      "Ends everything after so much running time"},
     {"--stop", "/stop", ValueKind::rules, "RULES",
-     "What ends a trial: training_iteration=20 (that or more), 'val_loss<=0.1', or JSON"},
+     "What ends a trial: training_iteration=20 (that or more), 'val_loss<=0.1', or JSON; may be "
+     "given several times: any of them does"},
     {"--seed", "/seed", ValueKind::json, "N", "Of everything random [0]"},
     {"--searcher", "/searcher", ValueKind::typed, "NAME|JSON", "Which config comes next [auto]"},
     {"--scheduler", "/scheduler", ValueKind::typed, "NAME|JSON",

@@ -44,13 +44,15 @@ FAULTS = {
     "lives_on": (ENDS, "after its connection had been closed"),
 }
 
-#: A plain program, right with READS and SAVES 1, NOISE, FIRST and DIES 0.
+#: A plain program, right with READS and SAVES 1, NOISE, FIRST, DIES and EVALUATES 0.
 PROGRAM = """
 import json, os, sys, time
 file = sys.argv[1] + "/last.json"
 state = [0, 1.0]
 if os.path.exists(file) and READS:
     state = json.load(open(file))
+    if EVALUATES:
+        print("loss:", state[1])
 while state[0] < 20:
     time.sleep(0.4)
     state = [state[0] + 1, state[1] * 0.9 + NOISE]
@@ -70,6 +72,7 @@ ORDER = "It saves each time after it has printed a result, or each time before"
 PLAIN = {
     "right": ({}, ORDER, "holds", '"saved": "after_result"'),
     "saves_first": ({"FIRST": "1"}, ORDER, "holds", '"saved": "before_result"'),
+    "evaluates": ({"EVALUATES": "1"}, GOES_ON, "holds", "from iteration 2, whose result it prints once more"),
     "begins_anew": ({"READS": "0"}, GOES_ON, "fails", "it has begun anew"),
     "saves_nothing": ({"SAVES": "0"}, "What it saves is found, and whole", "fails", "nothing was in 4 iterations"),
     "never_rests": ({"PATTERN": ""}, "What it saves is found, and whole", "fails",
@@ -119,7 +122,8 @@ class Check(Case):
     def is_checked_by_what_it_prints_and_saves(self, case):
         changes, claim, verdict, why = PLAIN[case]
         text = PROGRAM
-        for name, value in {"READS": "1", "SAVES": "1", "NOISE": "0", "FIRST": "0", "DIES": "0", **changes}.items():
+        for name, value in {"READS": "1", "SAVES": "1", "NOISE": "0", "FIRST": "0", "DIES": "0",
+                            "EVALUATES": "0", **changes}.items():
             text = text.replace(name, value)
         self.write("plain.py", text)
         self.write("spec.json", {

@@ -204,6 +204,12 @@ class Options(Case):
                 self.assertIn(expected, self.tune("run", "spec.json", *options, expect=2).err)
         self.assertEqual(os.listdir(self.dir), ["spec.json"])
 
+    def test_stop_rules_that_are_given_twice_are_both_kept_in_place_of_the_specs(self):
+        self.write("spec.json", self.quadratic(stop={"training_iteration": 9}, num_samples=1))
+        self.tune("run", "spec.json", "--progress", "none", "--stop", "training_iteration=3", "--stop", "loss<=-1")
+        spec = json.loads(self.read("results/spec/experiment.json"))
+        self.assertEqual(spec["stop"], [{"training_iteration": 3}, {"metric": "loss", "<=": -1}])
+
     def test_a_command_that_is_set_means_the_files_that_are_here_at_a_resume_too(self):
         spec = self.quadratic(num_samples=1)
         self.write("spec.json", spec)

@@ -796,6 +796,8 @@ if __name__ == "__main__":
     for act in (lambda: tune.Tuner(train, {"lr": {"uniform": [2, 1]}}, **GOAL).fit(),
                 lambda: tune.Tuner(train, {"lr": 1}, metrik="loss").fit(),
                 lambda: tune.Tuner(3),
+                lambda: tune.Tuner({"lr": 1}, train),
+                lambda: tune.Tuner(train, [1]),
                 lambda: tune.sample_from(lambda spec: 1),
                 lambda: tune.Tuner(lambda config: 1, {}, **GOAL).fit()):
         try:
@@ -810,8 +812,10 @@ if __name__ == "__main__":
         self.assertIn("ValueError", texts[0])
         self.assertIn("metric", texts[1])
         self.assertIn("neither a function", texts[2])
-        self.assertIn("tune.expr", texts[3])
-        self.assertRegex(texts[4], "TuneError: the trainable .*cloudpickle")
+        self.assertEqual(texts[3], "TypeError: Tuner(param_space, trainable): what trains comes first, then the space")
+        self.assertIn("a dict of names and domains was expected", texts[4])
+        self.assertIn("tune.expr", texts[5])
+        self.assertRegex(texts[6], "TuneError: the trainable .*cloudpickle")
 
     def test_arguments_beside_the_config_and_resources_reach_the_trial(self):
         self.write("lib.py", HEAD + """

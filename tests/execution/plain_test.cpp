@@ -469,6 +469,9 @@ TEST_CASE(
     reading.last = last;
     ScriptSession session(LaunchId(1), reading, habits, log, log);
     session.begin(earlier.size(), earlier.size());
+    protocol::Start start;
+    start.iteration = 2;
+    session.on_command(start);
     return habits.counted;
   };
   CHECK(counted(0.5) == Phase::validation);
@@ -557,6 +560,116 @@ TEST_CASE("What is saved behind a bar's last drawing has its value, though nothi
   session.end({});
   session.say(said);
   CHECK(saved_iterations() == std::vector<std::int64_t>{1, 2});
+}
+
+TEST_CASE("A result that waits for a metric is remarked upon, with what is missing and since when",
+          "[unit][plain]") {
+  const auto remarks = [](const std::string& text) {
+    const TempDir dir;
+    const auto log = dir.path() / "log";
+    std::ofstream(log) << text;
+    PlainHabits habits;
+    PlainReading reading{{{"loss", ""}, {"mb", ""}}, {"loss", "mb"}};
+    ScriptSession session(LaunchId(1), reading, habits, log, log);
+    session.begin(0, 0);
+    session.on_command(protocol::Start{});
+    session.end({});
+    std::vector<Wakeup> said;
+    session.say(said);
+    std::string sentences;
+    for (const Wakeup& wakeup : said) {
+      const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup);
+      if (remark != nullptr) sentences += remark->sentence + "\n";
+    }
+    return sentences;
+  };
+  const std::string once = remarks("mb: 3\nloss: 5\nloss: 4\nloss: 3\n");
+  CHECK(once.starts_with(
+      "has printed 'loss' 2 times since its result of iteration 1, and 'mb' not once: "));
+  CHECK(std::count(once.begin(), once.end(), '\n') == 1);
+  std::string bars, both;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int i = 0; i < 20; ++i) bars += "loss: " + std::to_string(100 - i) + "\r";
+    bars += "mb: 3\n";
+    both += "loss: 0.5\nmb: 3\n";
+  }
+  CHECK(remarks(bars) == "");
+  CHECK(remarks(both) == "");
+  CHECK(remarks(both + "loss: 0.4\n") == "");
+}
+
+TEST_CASE("A program that begins anew has its first line counted as in its first launch",
+          "[unit][plain]") {
+  const std::string begin = GENERATE("start: loss 5\n", "start: loss: 5\n");
+  const std::string epochs =
+      GENERATE("epoch 1 loss: 4\nepoch 2 loss: 3\n",
+               "train loss: 4\nval loss: 4.5\ntrain loss: 3\nval loss: 3.5\n");
+  const auto results = [&](const std::string& earlier) {
+    const TempDir dir;
+    const auto log = dir.path() / "log";
+    std::ofstream(log) << earlier << begin << epochs << epochs << epochs;
+    PlainHabits habits;
+    ScriptSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
+    session.begin(earlier.size(), earlier.size());
+    session.on_command(protocol::Start{});
+    session.end({});
+    std::vector<double> losses;
+    for (int step = 0; step < 8; ++step) {
+      std::vector<Wakeup> said;
+      session.on_command(protocol::Step{});
+      session.say(said);
+      for (const Wakeup& wakeup : said) {
+        const auto* const reported = std::get_if<Reported>(&wakeup);
+        if (reported != nullptr && reported->metrics) {
+          losses.push_back(reported->metrics->find("loss").value());
+        }
+      }
+    }
+    return losses;
+  };
+  CHECK(results("").size() == 7);
+  CHECK(results(begin + epochs) == results(""));
+}
+
+TEST_CASE("A bar that nothing has ended is judged before what the other stream says behind it",
+          "[unit][plain]") {
+  const TempDir dir;
+  PlainHabits habits;
+  const auto out = dir.path() / "out", err = dir.path() / "err";
+  std::ofstream(out).flush();
+  const auto print = [](const std::filesystem::path& log, const std::string& text) {
+    std::ofstream(log, std::ios::app) << text;
+  };
+  print(err, "\repoch 1 loss=0.25 \repoch 2 loss=0.1230 ");
+  PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
+  reading.checkpoints->saved = SavedWhen::after_result;
+  ScriptSession session(LaunchId(1), reading, habits, out, err);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  const std::int64_t now_ns = unix_ns();
+  session.find({{dir.path(), "last", true, {{"", 1, 1, now_ns}}}, session.logs()->look(), now_ns},
+               false);
+  print(out, GENERATE("Best loss: 0.1230\n", "Best loss: 0.123\n", "Best loss: 0.123"));
+  if (GENERATE(false, true)) session.read();
+  if (GENERATE(false, true)) print(err, "\n");
+  session.end({});
+  std::vector<double> losses;
+  std::vector<std::int64_t> saved;
+  for (int step = 0; step < 4; ++step) {
+    std::vector<Wakeup> said;
+    session.on_command(protocol::Step{});
+    session.say(said);
+    for (const Wakeup& wakeup : said) {
+      if (const auto* const found = std::get_if<CheckpointFound>(&wakeup)) {
+        saved.push_back(found->iteration);
+      } else if (const auto* const reported = std::get_if<Reported>(&wakeup);
+                 reported != nullptr && reported->metrics) {
+        losses.push_back(reported->metrics->find("loss").value());
+      }
+    }
+  }
+  CHECK(losses == std::vector<double>{0.25, 0.123});
+  CHECK(saved == std::vector<std::int64_t>{2});
 }
 
 TEST_CASE(

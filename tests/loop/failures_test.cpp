@@ -124,6 +124,36 @@ TEST_CASE("A program that prints its usage to standard output alone has that in 
   std::filesystem::remove_all(dir);
 }
 
+TEST_CASE("A program that says on standard output why it fails has that in its failure",
+          "[failures]") {
+  const FailureJudge judge(std::nullopt, {});
+  const auto dir =
+      std::filesystem::temp_directory_path() / ("tune-reasons-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(dir);
+  const auto log = dir / "stderr.log";
+  const auto said_of = [&](const std::string& out, const std::string& err,
+                           Seconds launched_at = 0) {
+    std::ofstream(dir / "stdout.log") << out;
+    std::ofstream(log) << err;
+    Ending ending{Outcome::failed, "it exited with code 1"};
+    add(ending, look_into(judge, log, 0, {.exit_code = 1}, launched_at), log);
+    return ending.reason.substr(std::min(ending.reason.find("; ") + 2, ending.reason.size()));
+  };
+  const std::string out = "; see " + (dir / "stdout.log").string(), err = "; see " + log.string();
+  CHECK(said_of("loss: 0.5\nno data in /data\n", "") ==
+        "the last line of its stdout: no data in /data" + out);
+  CHECK(said_of("ERROR: no data\n", "100%|####|\n") ==
+        "the last line of its stdout: ERROR: no data" + out);
+  // What stderr says of an error counts, and so does its last line where stdout tells no more.
+  CHECK(said_of("ERROR: no data\n", "ValueError: x\nerror: bad\n") ==
+        "the last line of its stderr: error: bad" + err);
+  CHECK(said_of("loss: 0.5\n", "out of memory\n") ==
+        "the last line of its stderr: out of memory" + err);
+  // An earlier attempt has written that.
+  CHECK(said_of("no data\n", "", 1e11) == "see " + log.string());
+  std::filesystem::remove_all(dir);
+}
+
 TEST_CASE("It is looked at whether a program that has failed could still write", "[failures]") {
   const FailureJudge judge(std::nullopt, {});
   // /proc has no room for anything, and a directory that is not there is no full disk.

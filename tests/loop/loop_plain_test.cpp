@@ -130,6 +130,22 @@ TEST_CASE("Of a program that keeps nothing no save is promised, and what is lost
              "resume") == !keeps);
 }
 
+TEST_CASE("Of a plain program no save is promised, also while it is launched", "[loop][plain]") {
+  SlowHarness slow;
+  slow.trials = 1;
+  make_plain(slow);
+  slow.spec.plain->checkpoints = PlainCheckpoints{};
+  for (const Seconds at : {1e-4, 5.0}) {
+    slow.wishes.push_back({at, {.kind = ControlRequest::Kind::checkpoint}});
+  }
+  (void)slow.run();
+  REQUIRE(slow.answers.size() == 2);
+  for (const ControlAnswer& answer : slow.answers) {
+    CHECK_FALSE(answer.accepted);
+    CHECK(answer.sentence == "the program saves by itself, and cannot be asked to");
+  }
+}
+
 TEST_CASE("Trials that overwrite each other's files are told where to write", "[loop][plain]") {
   const bool overwrites = GENERATE(true, false);
   std::string name = (std::filesystem::temp_directory_path() / "tune-loop-XXXXXX").string();

@@ -596,6 +596,34 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("An expression that is proposed reads no longer name, and is of a whole one",
+          "[plain][metrics]") {
+  for (const std::string_view line :
+       {"val_loss=0.3 loss=0.5", "a=1,train/mean_absolute_loss_epoch=7,val/mean_absolute_loss=0.5",
+        "train_loss_step=0.30,train_loss_of_the_whole_epoch=0.5", "val/loss=3, loss=0.5"}) {
+    const std::string expression = expression_for(line, "loss").text;
+    CAPTURE(line, expression);
+    auto of = reader({{"m", expression}}, {"m"});
+    const auto found = of.read(line, false);
+    REQUIRE(found);
+    CHECK(found->find("m") == 0.5);
+    CHECK_FALSE(of.read("x_" + std::string(line.substr(line.find_last_of(" ,") + 1)), false));
+  }
+}
+
+TEST_CASE("A kind of lines is meant by the words before the metric, or by an expression",
+          "[plain][metrics]") {
+  CHECK(way_to_name("Test loss: 0.6", "loss", 0) == "Test loss");
+  CHECK(way_to_name("val Loss: 0.79 Acc: 0.64", "Acc", 0) == "");
+  const auto proposed = expression_from("val Loss: 0.79 Acc: 0.64", "Acc", 0);
+  CHECK(proposed.number == "0.64");
+  auto of = reader({{"Acc", proposed.text}}, {"Acc"});
+  CHECK_FALSE(of.read("train Loss: 0.79 Acc: 0.64", false));
+  const auto found = of.read("val Loss: -1e-05 Acc: 0.65", false);
+  REQUIRE(found);
+  CHECK(found->find("Acc") == 0.65);
+}
+
 TEST_CASE("No expression is proposed for a number that other words stand before",
           "[plain][metrics]") {
   for (const char* const line :

@@ -166,7 +166,7 @@ class Watched : public SaveTracker::Place {
   }
   void watch(const fs::path&) override {}
   bool has_events() const override { return has_events_; }
-  void catch_up() override {
+  void catch_up(const fs::path& = {}) override {
     const Seconds before = std::exchange(caught_up_at_, now_);
     if (!has_events_) events_.clear();
     if (events_.empty()) return;

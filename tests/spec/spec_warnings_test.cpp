@@ -37,6 +37,38 @@ std::string meant(const Json& x) {
 
 }  // namespace
 
+TEST_CASE(
+    "A hyperparameter that no word gives to a plain program is said, and that none is an error",
+    "[plain]") {
+  const Json drawn = {{"uniform", {0, 1}}};
+  const Json space = {{"lr", drawn}, {"opt", {{"wd", drawn}, {"name", "sgd"}}}, {"_base", drawn}};
+  const auto spec = [&](const Json& words, const Json& params) {
+    Json command = {"true"};
+    command.insert(command.end(), words.begin(), words.end());
+    return Json{{"trainable", {{"command", command}, {"plain", Json::object()}}},
+                {"param_space", params},
+                {"metric", "loss"},
+                {"mode", "min"}};
+  };
+  const auto said = [&](const Json& words, const Json& params) {
+    return places(spec(words, params));
+  };
+  CHECK(said({"${args}"}, space) == "");
+  CHECK(said({"--file=${args_json_file}"}, space) == "");
+  CHECK(said({"${config.lr}"}, space) == "/param_space/opt/name /param_space/opt/wd ");
+  CHECK(said({"${config.lr}", "${config.opt}"}, space) == "");
+  CHECK(said({"${config.lr}", "${config.opt.wd}"}, space) == "/param_space/opt/name ");
+  // What an expression is calculated from reaches it, too.
+  const Json formula = {{"lr", drawn}, {"half", {{"expr", "lr / 2"}}}, {"clr", drawn}};
+  CHECK(said({"${config.half}"}, formula) == "/param_space/clr ");
+  std::vector<Problem> problems;
+  const Json fixed = {{"lr", drawn}, {"layers", 2}};
+  (void)parse_spec(with(spec({"${config.layers}"}, fixed)), "/specs", small_catalogue(), problems);
+  REQUIRE(problems.size() == 1);
+  CHECK(problems.front().pointer == "/trainable/command");
+  CHECK(problems.front().sentence.find("${config.lr}") != std::string::npos);
+}
+
 TEST_CASE("Equal values of a grid, and numbers that only a program tells apart, are said",
           "[spec][warnings]") {
   const auto sentence = [](const Json& domain) {

@@ -204,8 +204,9 @@ ErrorLine error_line(std::string_view text) {
   }
   if (!found) found = error_before_hint(lines);
   if (!found) found = refused_argument(lines);
+  const bool is_error = found.has_value();
   if (!found) found = Found{lines.size() - 1, lines.back()};
-  return {shortened(trimmed(found->text)), found->line + 1 == lines.size()};
+  return {shortened(trimmed(found->text)), found->line + 1 == lines.size(), is_error};
 }
 
 std::string usage_line(std::string_view text) {

@@ -8,8 +8,9 @@
 namespace tune {
 
 struct ErrorLine {
-  std::string text;      ///< clean, at most `most_error_line_bytes`; empty: nothing was said
-  bool is_last = false;  ///< it is the last line that says anything
+  std::string text;       ///< clean, at most `most_error_line_bytes`; empty: nothing was said
+  bool is_last = false;   ///< it is the last line that says anything
+  bool is_error = false;  ///< its form says that it is an error's; else it is only the last line
 };
 
 inline constexpr std::size_t most_error_line_bytes = 200;

@@ -107,7 +107,7 @@ inline constexpr int members_of<Left> = 1;
 template <class Enum>
 inline constexpr Enum last_of = Enum{std::numeric_limits<std::underlying_type_t<Enum>>::max()};
 template <>
-inline constexpr auto last_of<LaunchAdvisory::What> = LaunchAdvisory::What::other_kind;
+inline constexpr auto last_of<LaunchAdvisory::What> = LaunchAdvisory::What::lacking;
 template <>
 inline constexpr auto last_of<protocol::Api> = protocol::Api::function_api;
 template <>

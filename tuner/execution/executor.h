@@ -116,6 +116,7 @@ struct LaunchAdvisory {
     left_running,   ///< it has ended with success, and what it has left running was ended
     several_kinds,  ///< lines of different kinds with the metric count as results
     other_kind,     ///< it prints the metric in lines of several kinds, of which one counts
+    lacking,        ///< it prints some of the metrics that a result waits for, and not all
   };
   LaunchId launch{};
   What what{};

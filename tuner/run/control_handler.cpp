@@ -19,8 +19,10 @@ constexpr const char* begins_anew =
 
 std::string trials(std::size_t count) { return count_of(count, "running trial"); }
 
-/// What its hello promises, its first result shows: a function may report without a way to save.
-bool saves_when_told(const Attempt& attempt) {
+/// What its hello promises, its first result shows: a function may report without a way to save. A
+/// plain program has neither.
+bool saves_when_told(const Attempt& attempt, const ExperimentSpec& spec) {
+  if (spec.plain) return false;
   return attempt.has_result ? attempt.can_save : attempt.worker_group->can_save();
 }
 
@@ -123,12 +125,13 @@ ControlAnswer ControlHandler::pause(TrialId id) {
   }
   const auto found = loop_.attempts().find(id);
   const bool runs = found != loop_.attempts().end();
-  const char* const what =
-      !runs                             ? " is paused; it was not running"
-      : found->second.life.is_ending()  ? " is paused; its program is on its way out already"
-      : loop_.spec().plain              ? " pauses with its next result"
-      : !saves_when_told(found->second) ? " pauses with the next checkpoint that it hands over"
-                                        : " is saved with its next result, and pauses";
+  const char* const what = !runs ? " is paused; it was not running"
+                           : found->second.life.is_ending()
+                               ? " is paused; its program is on its way out already"
+                           : loop_.spec().plain ? " pauses with its next result"
+                           : !saves_when_told(found->second, loop_.spec())
+                               ? " pauses with the next checkpoint that it hands over"
+                               : " is saved with its next result, and pauses";
   const bool is_lost =
       !can_keep_state(loop_.spec()) && (runs || loop_.experiment().trial(id).attempt);
   loop_.hold(id);
@@ -242,7 +245,7 @@ ControlAnswer ControlHandler::save(std::optional<TrialId> only) {
       has_leaving = true;
       continue;
     }
-    if (!saves_when_told(attempt)) {
+    if (!saves_when_told(attempt, loop_.spec())) {
       has_functions = true;
       continue;
     }

@@ -57,7 +57,8 @@ std::uint32_t after_words_in(std::string_view beginning) {
 }
 
 /// That of the last word in `text` that names one by itself: "training_iteration" does not.
-Phase phase_in(std::string_view text) {
+/// `word_at` becomes its place.
+Phase phase_in(std::string_view text, std::size_t& word_at) {
   constexpr std::pair<std::string_view, Phase> words[] = {{"train", Phase::training},
                                                           {"training", Phase::training},
                                                           {"test", Phase::test},
@@ -76,7 +77,9 @@ Phase phase_in(std::string_view text) {
     std::string_view found(at, end);
     while (found.ends_with('.')) found.remove_suffix(1);  // "Val. Acc"
     for (const auto& [word, named] : words) {
-      if (found == word) phase = named;
+      if (found != word) continue;
+      phase = named;
+      word_at = static_cast<std::size_t>(at - text.begin());
     }
     at = std::find_if(end, text.end(), is_in_name);
   }
@@ -120,7 +123,9 @@ std::optional<ClosingLine> closing_line(std::string_view line, std::string_view 
     rest.remove_prefix(std::max<std::size_t>(number, 1));
   }
   closing.after_words = after_words_in(beginning);
-  closing.phase = phase_in(std::string_view(small).substr(0, *at));
+  const std::size_t first = small.find_first_not_of(" \t");
+  closing.word = first < *at ? first : *at;
+  closing.phase = phase_in(std::string_view(small).substr(0, *at), closing.word);
   return closing;
 }
 

@@ -27,6 +27,7 @@ struct ClosingLine {
   /// Which words `beginning` has that stand for a measure after the training, such as "test".
   std::uint32_t after_words = 0;
   Phase phase = Phase::unnamed;  ///< the last one that is named in front of it
+  std::size_t word = 0;          ///< where the word for that begins; else the line's first word
 };
 /// Nothing: `name` with a number is not in `line`.
 std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name);

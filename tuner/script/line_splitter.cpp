@@ -86,8 +86,12 @@ void LineSplitter::finish(const Take& take) {
   end_line(false, take);
 }
 
+std::string LineSplitter::text_so_far() const {
+  return line_.find(escape) == line_.npos ? line_ : without_escapes(line_);
+}
+
 void LineSplitter::end_line(bool overwritten, const Take& take) {
-  if (line_.find(escape) != line_.npos) line_ = without_escapes(line_);
+  line_ = text_so_far();
   if (!line_.empty()) take(line_, overwritten);
   line_.clear();
 }

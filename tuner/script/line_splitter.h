@@ -21,6 +21,8 @@ class LineSplitter {
   void finish(const Take& take);
   /// What has come since the last line's end, as it is: with its escape sequences.
   std::string_view open_line() const { return line_; }
+  /// The same as the line that it would be if it ended here.
+  std::string text_so_far() const;
 
  private:
   void end_line(bool overwritten, const Take& take);

@@ -156,6 +156,7 @@ void MetricReader::begin_launch() {
                   .table = {},
                   .streams = {}};
   pending_.clear();
+  times_.clear();
   last_.clear();
   remarks_.clear();
   noted_.reset();
@@ -175,6 +176,8 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
       std::all_of(reading_.closing.begin(), reading_.closing.end(),
                   [&](const std::string& name) { return find(pending_, name) != nullptr; });
   if (!is_closed) return std::nullopt;
+  for (const auto& [name, times] : times_) most_times_ = std::max(most_times_, times - 1);
+  times_.clear();
   if (kind != Line::other) {
     std::vector<Pending> values = std::exchange(pending_, {});
     if (of.has_epochs_result) return std::nullopt;
@@ -292,7 +295,15 @@ bool MetricReader::read_json(std::string_view line) {
   return true;
 }
 
+std::size_t MetricReader::times_waiting() const {
+  constexpr std::size_t unusual = 3;
+  std::size_t most = 0;
+  for (const auto& [name, times] : times_) most = std::max(most, times);
+  return most > unusual * most_times_ ? most : 0;
+}
+
 void MetricReader::set(std::string_view name, double value, std::string_view text) {
+  if (reading_.closing.size() > 1 && is_closing(name)) ++times_[std::string(name)];
   put(pending_, {std::string(name), value, whole_number_in(text, name, value)});
 }
 

@@ -3,6 +3,8 @@
 
 #include <bitset>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +57,9 @@ class MetricReader {
 
   /// Those of `closing` that no number has come for since the last result.
   std::vector<std::string> lacking() const;
+  /// How often one of `closing` has come since the last result, if that is more than usual: three
+  /// times as often as before any result.
+  std::size_t times_waiting() const;
 
   /// What was left out, or may be another number than is meant; of each kind the first line.
   std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }
@@ -87,9 +92,11 @@ class MetricReader {
   PlainReading reading_;
   std::unique_ptr<Expressions> expressions_;
   std::unique_ptr<Forms> forms_;
-  std::vector<Pending> pending_;  ///< since the last result
-  std::vector<double> last_;      ///< of `closing`, in the last result
-  bool is_by_name_ = true;        ///< no expression is for one of `closing`
+  std::vector<Pending> pending_;                           ///< since the last result
+  std::map<std::string, std::size_t, std::less<>> times_;  ///< those of `closing` since then
+  std::size_t most_times_ = 0;                             ///< before a result
+  std::vector<double> last_;                               ///< of `closing`, in the last result
+  bool is_by_name_ = true;  ///< no expression is for one of `closing`
   std::vector<ReadingRemark> remarks_;
   std::bitset<ReadingRemark::whats> noted_;
 };

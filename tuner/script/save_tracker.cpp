@@ -122,13 +122,13 @@ void SaveTracker::note_begun() {
 /// A save is of all that was printed by the events before it; where nothing was printed behind it,
 /// the sizes that the logs have by now say how much that is.
 void SaveTracker::take(const FileEvents& batch) {
-  const bool has_printed_before = std::exchange(has_printed_since_, false);
+  const bool may_have_printed_before = std::exchange(has_printed_since_, false);
   const auto is_print = [](const FileEvent& event) { return event.what == What::printed; };
   const auto behind_last =
       std::find_if(batch.events.rbegin(), batch.events.rend(), is_print).base();
-  int bursts = has_printed_before ? 1 : 0;  // so far, and perhaps not in `sizes_`
-  bool is_newer = false;                    // one of them came since the first read
-  bool is_going_on = has_printed_before;    // nothing was saved since
+  int bursts = may_have_printed_before ? 1 : 0;  // so far, and perhaps not in `sizes_`
+  bool is_newer = false;                         // one of them is perhaps not in `batch.sizes`
+  bool is_going_on = may_have_printed_before;    // nothing was saved since
   for (auto event = batch.events.begin(); event != batch.events.end(); ++event) {
     if (is_print(*event)) {
       if (!std::exchange(is_going_on, true)) ++bursts;
@@ -141,11 +141,13 @@ void SaveTracker::take(const FileEvents& batch) {
     Begun begun{is_after_all ? *batch.sizes : sizes_, place_.unix_ns()};
     begun.at_most = batch.later_sizes;
     begun.bursts = is_after_all ? (is_newer ? 1 : 0) : bursts;
-    begun.is_late = batch.is_late;
+    // What may be counted twice, in the sizes and as a burst, tells of no order.
+    const bool is_unsure = is_after_all ? is_newer : may_have_printed_before;
+    begun.is_late = batch.is_late || (is_unsure && is_more(begun.at_most, begun.printed));
     take(*event, begun);
   }
   if (batch.sizes) sizes_ = *batch.sizes;
-  has_printed_since_ = is_more(batch.later_sizes, sizes_);
+  has_printed_since_ = is_newer && is_more(batch.later_sizes, sizes_);
 }
 
 /// What has been written within a directory before it was watched was begun after `printed`.
@@ -233,7 +235,7 @@ void SaveTracker::take(const FileEvent& event, const Begun& printed) {
   } else if (event.what != What::closed && std::exchange(unit.is_completed, false)) {
     unit.begun.reset();  // another save
   }
-  if (!unit.begun) unit.begun = begun.begun;
+  if (std::exchange(unit.is_untold, false) || !unit.begun) unit.begun = begun.begun;
 }
 
 std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
@@ -242,18 +244,21 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
   std::vector<SavedFiles> whole;
   if (place_.is_alive()) alive_at_ = place_.now();
   is_busy_ = is_waited_for_ = false;
-  bool has_events = false;
   std::set<fs::path> names;
   for (CheckpointFiles& files : place_.checkpoints()) {
     names.insert(files.name);
     Unit& unit = units_[files.name];
     if (is_known(unit, files)) {
       unit.begun.reset();
+      unit.is_untold = false;
       unit.busy_since = never_s;
       continue;
     }
-    if (!unit.begun && !std::exchange(has_events, true)) place_.catch_up();
+    if (!unit.begun) place_.catch_up(files.name);
     if (!unit.begun) {
+      // Of this change no event tells: what earlier ones have told is not of it.
+      unit.is_renamed = unit.is_closed = false;
+      unit.is_untold = true;
       const Begun begun{sizes_at_look_, files.changed_ns(), sizes};
       const bool is_late = place_.now() - looked_at_ > late_s + rest_s;
       unit.begun = is_late ? unseen(begun) : begun;
@@ -267,6 +272,7 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
       continue;
     }
     unit.busy_since = never_s;
+    unit.is_untold = false;
     unit.known = unit.seen;
     const Begun begun = begun_at(files, *std::exchange(unit.begun, std::nullopt));
     whole.push_back(
@@ -335,7 +341,7 @@ bool SaveTracker::is_written_since(const CheckpointFiles& files, const FileVersi
 /// saves that were not told apart the files would be those of the later one, and the begin that of
 /// the earlier.
 bool SaveTracker::is_as_seen(const CheckpointFiles& files) {
-  place_.catch_up();
+  place_.catch_up(files.name);
   const auto now = place_.checkpoint(files.name);
   return now && now->files == files.files;
 }

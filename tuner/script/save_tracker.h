@@ -37,7 +37,8 @@ struct FileEvent {
 /// What has happened to a launch since the batch before, in the order in which it has.
 struct FileEvents {
   std::vector<FileEvent> events;
-  std::size_t first_read = 0;     ///< so many were there before `sizes` were taken
+  std::size_t first_read = 0;     ///< so many were there before `sizes` were taken; lines that
+                                  ///< are told of behind those may be in `sizes` or not
   std::optional<LogSizes> sizes;  ///< of the logs then; nothing: none was there
   LogSizes later_sizes;           ///< once all were there
   bool is_late = false;           ///< nobody looked for longer than late_s
@@ -67,8 +68,9 @@ class SaveTracker {
     virtual void watch(const std::filesystem::path& directory) = 0;
     /// Whether all that happens is told, in its order; else there are looks alone.
     virtual bool has_events() const = 0;
-    /// Calls `take` with all that has happened so far.
-    virtual void catch_up() = 0;
+    /// Calls `take` with all that has happened so far; of what has been seen of the checkpoint
+    /// `name` nothing is told later.
+    virtual void catch_up(const std::filesystem::path& name) = 0;
   };
 
   struct Launch {
@@ -116,6 +118,7 @@ class SaveTracker {
     std::vector<FileVersion> seen;   ///< when it was looked at last
     Seconds seen_since = 0;          ///< steady
     std::optional<Begun> begun;      ///< its change; nothing: it is as known
+    bool is_untold = false;          ///< no event has told of that so far
     bool is_completed = false;       ///< nothing was written since the file that completes it
     bool is_renamed = false;         ///< its file got its name by a rename
     bool is_closed = false;          ///< nobody has written to its file since
@@ -155,7 +158,7 @@ class SaveTracker {
   std::int64_t began_ns_ = 0;                         ///< Unix time
   LogSizes sizes_;                                    ///< of the logs, when events were taken last
   Seconds alive_at_ = 0;                              ///< steady; the launch, at the last look
-  bool has_printed_since_ = false;                    ///< and the event of that was taken
+  bool has_printed_since_ = false;                    ///< perhaps, and the event of that was taken
   Begun unseen_;                                      ///< of what was begun before all of that
   LogSizes sizes_at_look_;                            ///< when it was looked at last
   Seconds looked_at_ = 0;                             ///< steady; then

@@ -219,10 +219,69 @@ std::size_t meant_number(std::string_view line, std::size_t begin) {
   return is_value ? begin : line.npos;
 }
 
+/// Where what tells the number at `begin` from others begins: with a word, and with no part of a
+/// name, as "loss=" finds "val_loss=", too.
+std::size_t first_to_show(std::string_view line, std::size_t begin) {
+  constexpr std::size_t most_before = 24;
+  const std::size_t first = begin > most_before ? begin - most_before : 0;
+  std::size_t from = first;
+  while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
+  if (from < begin) return from;
+  from = begin;
+  while (from > first && !is_in_name(line[from - 1])) --from;
+  while (from > 0 && is_in_name(line[from - 1])) --from;
+  return from;
+}
+
+/// What stands before `text`, if it begins with a name that a longer one may end with.
+std::string begin_of_name(std::string_view text) {
+  const bool is_name = !text.empty() && is_in_name(text.front());
+  const std::size_t blank = text.find_first_of(" \t");
+  const bool is_alone = blank == text.npos || text.find_first_not_of(" \t", blank) == text.npos;
+  return is_name && is_alone ? "(?:^|[^A-Za-z0-9_./-])" : "";
+}
+
+/// An expression for `text` with other numbers in it, whatever their form is.
+std::string pattern_with_numbers(std::string_view text) {
+  std::string pattern;
+  while (!text.empty()) {
+    const std::size_t digit = std::min(text.find_first_of(digits), text.size());
+    const std::size_t number = digit == text.size() ? digit : number_begin(text, digit);
+    const bool is_part = number > 0 && number < text.size() && is_in_name(text[number - 1]);
+    pattern += pattern_of(text.substr(0, number));
+    const std::size_t end = number == text.size() ? number : number_end(text, number);
+    if (number < text.size()) pattern += is_part ? "[0-9]+" : "[^ ]+";
+    text.remove_prefix(std::max(end, number));
+  }
+  return pattern;
+}
+
 }  // namespace
 
+std::string way_to_name(std::string_view line, std::string_view name, std::size_t word) {
+  const auto at = place_of_number(line, name);
+  if (!at || word >= *at) return "";
+  const std::string longer(line.substr(word, *at + name.size() - word));
+  const bool is_plain = longer.find_first_of("0123456789:=,|") == longer.npos;
+  if (is_plain && place_of_number(line, longer)) return longer;
+  return "";
+}
+
+ProposedExpression expression_from(std::string_view line, std::string_view name, std::size_t word) {
+  const auto at = place_of_number(line, name);
+  if (!at || word > *at) return {};
+  const std::size_t end = *at + name.size();
+  std::size_t begin = line.find_first_of("0123456789.", end);
+  if (begin == line.npos) return {};
+  begin = number_begin(line, begin);
+  if (begin < end) return {};
+  const std::string_view before = line.substr(word, begin - word);
+  return {"(?:^|[^A-Za-z0-9_./-])" + pattern_with_numbers(before) +
+              "([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)",
+          std::string(line.substr(begin, number_end(line, begin) - begin))};
+}
+
 ProposedExpression expression_for(std::string_view line, std::string_view metric) {
-  constexpr std::size_t most_before = 24;  // enough to tell it from other numbers of the line
   for (std::size_t end = line.size(); end > 0;) {
     const std::size_t at = line.find_last_of("0123456789", end - 1);
     if (at == line.npos) break;
@@ -235,14 +294,11 @@ ProposedExpression expression_for(std::string_view line, std::string_view metric
     const std::size_t begin = meant_number(line, named);
     if (begin == line.npos) continue;
     if (is_cut_before(line, begin) || is_behind_dash(line.substr(0, begin))) return {};
-    const std::size_t first = begin > most_before ? begin - most_before : 0;
-    std::size_t from = first;
-    while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
-    if (from == begin) from = first;
+    const std::size_t from = first_to_show(line, begin);
     std::string_view before = line.substr(from, begin - from);
     const bool has_minus = before.ends_with(unicode_minus);
     if (has_minus) before.remove_suffix(unicode_minus.size());
-    return {pattern_of(before) + (has_minus ? "((?:\u2212)?" : "([-+]?") +
+    return {begin_of_name(before) + pattern_of(before) + (has_minus ? "((?:\u2212)?" : "([-+]?") +
                 "[0-9.]+(?:[eE][-+]?[0-9]+)?)",
             std::string(has_minus ? "-" : "") +
                 std::string(line.substr(begin, number_end(line, begin) - begin))};

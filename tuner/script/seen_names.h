@@ -21,6 +21,12 @@ struct ProposedExpression {
   std::string text;    ///< the expression; empty: none can be proposed
   std::string number;  ///< what it reads there
 };
+/// How the number behind `name` in `line` is read in lines that have the word at `word` before it,
+/// and not in others: "val loss" of "val loss: 0.5"; empty if other numbers or signs are between.
+std::string way_to_name(std::string_view line, std::string_view name, std::size_t word);
+/// The same as an expression: of "val Loss: 0.79 Acc: 0.64" for Acc.
+ProposedExpression expression_from(std::string_view line, std::string_view name, std::size_t word);
+
 /// For the last number of `line` that the words of `metric` (see is_meant_in) stand before: with no
 /// number between, or with one that counts something, as in "accuracy after epoch 3: 0.76".
 ProposedExpression expression_for(std::string_view line, std::string_view metric);

@@ -27,9 +27,17 @@ void parse_plain(const FieldReader& trainable, const std::filesystem::path* base
                  ExperimentSpec& spec, std::vector<Problem>& problems);
 /// Complains of wrong words in what a plain program is started with.
 void check_plain_words(const ExperimentSpec& spec, std::vector<Problem>& problems);
-/// Complains of names in them that no config has: their arguments would be left out in all trials.
-/// Once param_space is there.
+/// Complains of names in them that no config has: their arguments would be left out in all trials;
+/// and where they give nothing that is drawn: all trials would be the same. Once param_space is
+/// there.
 void check_config_names(const ExperimentSpec& spec, std::vector<Problem>& problems);
+/// What of the param space reaches a plain program by none of its words, nor by an expression that
+/// does; dotted names. Names that begin with '_' are for expressions alone.
+struct NotGiven {
+  std::vector<std::string> names;
+  bool is_all_drawn = false;  ///< something is drawn, and all of that is among them
+};
+NotGiven not_given(const ExperimentSpec& spec);
 Json plain_to_json(const PlainProgram& plain);
 /// What a plain program cannot do, of what the rest of the spec asks.
 void check_plain(const FieldReader& top, const ExperimentSpec& spec);

@@ -6,6 +6,7 @@
 #include "tuner/base/nearest_name.h"
 #include "tuner/script/command_words.h"
 #include "tuner/script/metric_reader.h"
+#include "tuner/space/domain.h"
 #include "tuner/spec/spec_parts.h"
 
 namespace tune {
@@ -180,7 +181,98 @@ fs::path directory_of(const FieldReader& fields, const fs::path* base) {
   return directory;
 }
 
+/// The texts in which words stand.
+std::vector<std::string> texts_with_words(const ExperimentSpec& spec) {
+  std::vector<std::string> texts = spec.command;
+  for (const auto& [name, value] : spec.env) texts.push_back(value);
+  if (spec.plain && spec.plain->checkpoints) {
+    const auto& resume = spec.plain->checkpoints->resume;
+    texts.insert(texts.end(), resume.begin(), resume.end());
+  }
+  return texts;
+}
+
+/// A value of the param space, by its dotted name.
+struct Hyperparameter {
+  std::string name;
+  const Json* json = nullptr;
+  bool is_drawn = false;
+};
+
+void add_hyperparameters(const Json& json, const std::string& name,
+                         std::vector<Hyperparameter>& all) {
+  std::vector<Problem> ignored;
+  const auto domain = parse_domain(json, "", ignored);
+  const bool is_meant_so = json.is_object() && json.size() == 1 && json.contains("value");
+  if (domain || is_meant_so || !json.is_object()) {
+    all.push_back({name, &json, domain && !std::holds_alternative<Expr>(*domain)});
+    return;
+  }
+  for (const auto& [key, value] : json.items()) {
+    add_hyperparameters(value, name.empty() ? key : name + "." + key, all);
+  }
+}
+
+/// Whether `a` is `b`, or one lies within the other.
+bool is_part_of(const std::string& a, const std::string& b) {
+  const std::string& shorter = a.size() < b.size() ? a : b;
+  const std::string& longer = a.size() < b.size() ? b : a;
+  return longer.starts_with(shorter) &&
+         (longer.size() == shorter.size() || longer[shorter.size()] == '.');
+}
+
+/// Whether an expression within `json` may use the value of that name.
+bool uses(const Json& json, const std::string& name) {
+  const std::string text = json.dump();
+  const auto is_in_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  if (text.find("\"expr\"") == text.npos) return false;
+  for (auto at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if (!is_in_word(static_cast<unsigned char>(text[at - 1])) &&
+        !is_in_word(static_cast<unsigned char>(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+NotGiven not_given(const ExperimentSpec& spec) {
+  if (!spec.plain || !spec.param_space.is_object()) return {};
+  std::vector<std::string> named;
+  for (const std::string& text : texts_with_words(spec)) {
+    const auto names = config_names_in(text);
+    // A list word gives all.
+    if (names.empty() && tune::brings_config(text)) return {};
+    named.insert(named.end(), names.begin(), names.end());
+  }
+  std::vector<Hyperparameter> rest;
+  add_hyperparameters(spec.param_space, "", rest);
+  const bool is_drawn =
+      std::any_of(rest.begin(), rest.end(), [](auto& each) { return each.is_drawn; });
+  // What is given, and what that is calculated from.
+  std::vector<Hyperparameter> given;
+  const auto reaches = [&](const Hyperparameter& each) {
+    return std::any_of(named.begin(), named.end(),
+                       [&](const std::string& name) { return is_part_of(name, each.name); }) ||
+           std::any_of(given.begin(), given.end(),
+                       [&](const Hyperparameter& other) { return uses(*other.json, each.name); });
+  };
+  for (bool is_new = true; is_new;) {
+    const auto left = std::stable_partition(rest.begin(), rest.end(), reaches);
+    is_new = left != rest.begin();
+    given.insert(given.end(), rest.begin(), left);
+    rest.erase(rest.begin(), left);
+  }
+  NotGiven found;
+  found.is_all_drawn = is_drawn && std::none_of(given.begin(), given.end(),
+                                                [](auto& each) { return each.is_drawn; });
+  for (const Hyperparameter& each : rest) {
+    if (!each.name.starts_with('_')) found.names.push_back(each.name);
+  }
+  return found;
+}
 
 void check_config_names(const ExperimentSpec& spec, std::vector<Problem>& problems) {
   if (!spec.plain || !spec.param_space.is_object()) return;
@@ -204,6 +296,12 @@ void check_config_names(const ExperimentSpec& spec, std::vector<Problem>& proble
     check(append_pointer("/trainable/command", std::to_string(i)), spec.command[i]);
   }
   for (const auto& [name, value] : spec.env) check(append_pointer("/trainable/env", name), value);
+  const NotGiven missing = not_given(spec);
+  if (!missing.is_all_drawn || missing.names.empty()) return;
+  problems.push_back({"/trainable/command",
+                      "no word gives the program what is drawn, so all trials would be the same: "
+                      "put ${args} into the command, or ${config." +
+                          shown(missing.names.front()) + "}"});
 }
 
 void check_plain_words(const ExperimentSpec& spec, std::vector<Problem>& problems) {

@@ -13,6 +13,7 @@
 #include "tuner/model/result.h"
 #include "tuner/spec/foreign_forms.h"
 #include "tuner/spec/spec_fields.h"
+#include "tuner/spec/spec_parts.h"
 
 namespace tune {
 
@@ -230,6 +231,18 @@ void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& warning
   }
 }
 
+/// A search over what its program never hears of.
+void look_at_not_given(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
+  for (const std::string& name : not_given(spec).names) {
+    std::string pointer = "/param_space/" + name;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    warnings.push_back(
+        {pointer, "no word gives the program " + quote(name) + ": put ${config." + name +
+                      "} into the command, or ${args} "
+                      "for all; a name that begins with '_' is for expressions alone"});
+  }
+}
+
 /// A program that is told a directory where it wants a file begins anew, perhaps without a word.
 void look_at_checkpoint_word(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
   if (!spec.plain || !spec.plain->checkpoints || !spec.plain->checkpoints->pattern.empty()) return;
@@ -361,6 +374,7 @@ std::vector<Problem> warnings_about(const ExperimentSpec& spec) {
   look_at_launchers(spec, warnings);
   look_at_hydra(spec, warnings);
   look_at_arguments(spec, warnings);
+  look_at_not_given(spec, warnings);
   look_at_checkpoint_word(spec, warnings);
   return warnings;
 }

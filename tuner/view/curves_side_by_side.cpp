@@ -19,9 +19,9 @@ bool is_better(Mode mode, const ExactNumber& a, const ExactNumber& b) {
 std::optional<std::size_t> leader_at(const SharedPoint& point, Mode mode) {
   const auto& values = point.values;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    bool leads = !std::isnan(values[i].value());
+    bool leads = std::isfinite(values[i].value());
     for (std::size_t j = 0; j < values.size() && leads; ++j) {
-      leads = j == i || std::isnan(values[j].value()) || is_better(mode, values[i], values[j]);
+      leads = j == i || is_better(mode, values[i], values[j]);
     }
     if (leads) return i;
   }

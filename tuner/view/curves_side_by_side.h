@@ -24,7 +24,7 @@ struct SharedPoint {
 std::vector<SharedPoint> shared_points(const std::vector<MetricCurve>& curves);
 
 /// Which curve is ahead of all others from some shared iteration on up to the last, and the first
-/// such iteration; nothing if none is ahead at the end. What is no number is ahead of nothing.
+/// such iteration; nothing if none is ahead at the end. What is not finite is ahead of nothing.
 std::optional<std::pair<std::size_t, std::int64_t>> ahead_for_good(
     const std::vector<SharedPoint>& points, Mode mode);
 

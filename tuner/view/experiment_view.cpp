@@ -182,6 +182,16 @@ std::size_t waiting_after_failure(const Experiment& experiment) {
   return count;
 }
 
+/// Whether no trial has spoken the protocol: that its program does is what its spec says.
+bool are_all_silent(const ResultGrid& grid) {
+  if (grid.spec().plain) return false;
+  const Trials& trials = grid.experiment().trials();
+  return std::all_of(trials.begin(), trials.end(), [](const Trial& trial) {
+    return trial.state != TrialState::error ||
+           trial.error->find("before it said hello") != std::string::npos;
+  });
+}
+
 }  // namespace
 
 std::string failed_text(const ResultGrid& grid) {
@@ -194,6 +204,11 @@ std::string failed_text(const ResultGrid& grid) {
            resume_command(grid) + (count > 0 ? " --errored" : "");
   }
   if (count == 0) return "";
+  if (are_all_silent(grid)) {
+    return count_of(count, "trial") +
+           ", which never said hello; what kind of program it is no resume changes: mend the "
+           "command, and run it under another --name";
+  }
   return count_of(count, "trial") + "; to try again: tune resume " + shell_word(grid.directory()) +
          " --errored";
 }

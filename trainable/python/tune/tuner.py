@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tune import _restoring, _running, trial
@@ -50,6 +50,14 @@ def _refuse_within_trial() -> None:
             "a search was begun within a trial: the trial's program loads the file that begins "
             "the search, so that must stand behind: if __name__ == '__main__':"
         )
+
+
+def _refuse_swapped(trainable: Any, param_space: Any) -> None:
+    """TypeError: what is tried and what it is tried with stand in each other's place."""
+    if isinstance(trainable, Mapping) and param_space is not None:
+        raise TypeError("Tuner(param_space, trainable): what trains comes first, then the space")
+    if param_space is not None and not isinstance(param_space, Mapping):
+        raise TypeError(f"param_space is {param_space!r}: a dict of names and domains was expected")
 
 
 def _check_trainable(trainable: Any) -> None:
@@ -110,6 +118,7 @@ class Tuner:
         **fields: Any,
     ) -> None:
         said: dict[str, Any] = {}
+        _refuse_swapped(trainable, param_space)
         if not isinstance(trainable, (list, tuple)):
             refuse_in_space(param_space or {})
         if isinstance(trainable, WithResources):

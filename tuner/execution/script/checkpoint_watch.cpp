@@ -75,7 +75,13 @@ class CheckpointWatch::Launch : public SaveTracker::Place {
   std::int64_t unix_ns() override { return tune::unix_ns(); }
   void watch(const fs::path& directory) override { watch_tree(directory); }
   bool has_events() const override { return watch_.events_.is_open(); }
-  void catch_up() override { watch_.take_events(); }
+  /// A directory is let go of once a rename in it has been told: so who lists it hears of all that
+  /// he has seen there. Without that a file is there for a moment before its event is.
+  void catch_up(const fs::path& name) override {
+    std::error_code ignored;
+    const fs::directory_iterator listed((watched_.what.root / name).parent_path(), ignored);
+    watch_.take_events();
+  }
 
  private:
   bool watch_directory(const fs::path& directory) {
@@ -237,29 +243,16 @@ void CheckpointWatch::handle(const End& command) {
   if (command.ended_well) on_news_(command.launch, std::move(last), News::last);
 }
 
-/// Whatever was printed before the sizes of the logs are taken has come with the second read, and
-/// perhaps more.
+void CheckpointWatch::read(std::vector<LaunchFileEvent>& told) {
+  events_.read(told);
+  std::erase_if(told, [this](const auto& each) { return !launches_.contains(each.launch); });
+}
+
+LogSizes CheckpointWatch::log_sizes(LaunchId launch) { return launches_.at(launch)->log_sizes(); }
+
 void CheckpointWatch::take_events() {
   const Seconds read_before_at = std::exchange(events_read_at_, steady_now());
-  std::vector<FileEventQueue::Told> told;
-  events_.read(told);
-  if (told.empty()) return;
-  std::map<LaunchId, FileEvents> batches;
-  const auto add = [&](std::size_t from) {
-    for (std::size_t i = from; i < told.size(); ++i) {
-      if (!launches_.contains(told[i].launch)) continue;
-      batches[told[i].launch].events.push_back(std::move(told[i].event));
-    }
-  };
-  add(0);
-  for (auto& [id, batch] : batches) {
-    batch.first_read = batch.events.size();
-    batch.sizes = launches_.at(id)->log_sizes();
-  }
-  const std::size_t first_read = told.size();
-  events_.read(told);
-  add(first_read);
-  for (auto& [id, batch] : batches) batch.later_sizes = launches_.at(id)->log_sizes();
+  auto batches = gather_events(*this);
   // Also if it stood still between the reads.
   const bool is_late = steady_now() - read_before_at > late_s;
   for (auto& [id, batch] : batches) {

@@ -29,7 +29,7 @@
 namespace tune {
 
 /// What is whole a SaveTracker says, one for each launch.
-class CheckpointWatch {
+class CheckpointWatch : private EventSource {
  public:
   enum class News {
     found,     ///< what is whole and was not before
@@ -52,7 +52,7 @@ class CheckpointWatch {
 
   /// `patience_s`: who changes what it saves for longer than that is restless.
   explicit CheckpointWatch(OnNews on_news, Seconds patience_s = 30);
-  ~CheckpointWatch();
+  ~CheckpointWatch() override;
 
   void begin(LaunchId launch, Watched watched);
   /// The launch is going to be ended: answers once it has had time to begin a save, and nothing is
@@ -85,6 +85,8 @@ class CheckpointWatch {
   void handle(Begin& command);
   void handle(const Quiesce& command);
   void handle(const End& command);
+  void read(std::vector<LaunchFileEvent>& told) override;
+  LogSizes log_sizes(LaunchId launch) override;
   void take_events();
   void look(LaunchId id, SaveTracker& tracker);
   int milliseconds_to_wait() const;

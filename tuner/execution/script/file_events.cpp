@@ -65,7 +65,7 @@ std::optional<FileEvent::What> FileEventQueue::what_of(std::uint32_t mask) {
   return std::nullopt;
 }
 
-void FileEventQueue::read(std::vector<Told>& told) {
+void FileEventQueue::read(std::vector<LaunchFileEvent>& told) {
   constexpr std::size_t block_bytes = 64 * 1024;
   alignas(inotify_event) std::array<char, block_bytes> block;
   while (queue_) {

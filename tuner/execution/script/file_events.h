@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "tuner/disk/file_descriptor.h"
-#include "tuner/execution/reactor.h"
-#include "tuner/script/save_tracker.h"
+#include "tuner/execution/script/event_batches.h"
 
 namespace tune {
 
@@ -29,12 +28,8 @@ class FileEventQueue {
                        const std::filesystem::path& directory);
   void forget(LaunchId launch);
 
-  struct Told {
-    LaunchId launch{};
-    FileEvent event;
-  };
   /// Appends all that has happened so far.
-  void read(std::vector<Told>& told);
+  void read(std::vector<LaunchFileEvent>& told);
 
  private:
   struct Watched {

@@ -13,6 +13,8 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/decimal.h"
 #include "tuner/process/system_clock.h"
+#include "tuner/script/named_number.h"
+#include "tuner/script/seen_names.h"
 
 namespace tune {
 
@@ -92,9 +94,6 @@ void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin
   if (logs_.size() > 1) logs_.back().at = stderr_begin;
   files_->open(logs_.front().path, logs_.back().path, {stdout_begin, stderr_begin});
   for (Log& log : logs_) log.text_end = log.at;
-  learn();
-  reader_.begin_launch();
-  said_again_.begin_launch();
 }
 
 /// What its trial's earlier launches printed last tells how its lines are to be read: the colon,
@@ -102,6 +101,8 @@ void ScriptSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin
 /// loss: 0.5" counted as a result. Which kind counts the line tells that has given the trial its
 /// last result: from the lines alone another kind may be chosen, as nothing shows where a launch
 /// was cut off.
+/// One that begins anew says all again: judged by what it had said before, its first line would be
+/// another one than those of all other trials.
 void ScriptSession::learn() {
   const std::vector<EarlierLine> lines = earlier_lines();
   std::optional<Phase> of_last;
@@ -124,6 +125,7 @@ void ScriptSession::learn() {
         said_again_.judge(line.log, line.text, closing_of(line.text), closing_values(*metrics));
     reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
   }
+  reader_.begin_launch();
   habits_.counted = counted;  // these lines alone settle nothing
 }
 
@@ -147,6 +149,8 @@ std::vector<ScriptSession::EarlierLine> ScriptSession::earlier_lines() const {
 void ScriptSession::on_command(const protocol::Command& command) {
   if (const auto* const start = std::get_if<protocol::Start>(&command)) {
     has_started_ = true;
+    if (start->iteration > 0 || !ahead_.empty()) learn();
+    said_again_.begin_launch();
     saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_);
   } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
     asked_ = step->iteration;
@@ -158,26 +162,28 @@ void ScriptSession::read() {
   has_filled_block_ = false;
   const double now_s = unix_s();
   bool has_more = saves_.is_full();
-  for (std::size_t log = 0; log < logs_.size(); ++log) {
-    for (int i = 0; i < blocks_at_once && !saves_.is_full(); ++i) {
-      if (!read(log)) break;
-      has_more = i + 1 == blocks_at_once || saves_.is_full();
-    }
+  for (int i = 0; i < blocks_at_once && !saves_.is_full(); ++i) {
+    bool has_read = false;
+    for (std::size_t log = 0; log < logs_.size(); ++log) has_read = read(log) || has_read;
+    take_lines();
+    if (!has_read) break;
+    has_more = i + 1 == blocks_at_once || saves_.is_full();
   }
   has_filled_block_ = has_more;
   if (!has_more) read_until_s_ = now_s;
   if (!status_ || has_more || has_read_all_) return;
   has_read_all_ = true;
   for (std::size_t i = 0; i < logs_.size(); ++i) {
-    logs_[i].lines.finish(
-        [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].text_end); });
+    logs_[i].lines.finish([&](std::string_view line, bool bar) { add_line(line, bar, i); });
   }
+  take_lines();
   using End = SaveFold::End;
   const bool has_saved = status_->exit_code == saved_code_ && status_->exit_code != 0;
   const End how = status_->signal != 0 || (status_->exit_code != 0 && !has_saved) ? End::killed
                   : has_saved                                                     ? End::saved
                                                                                   : End::done;
   finish_results(how);
+  remark_lacking(how == End::done);
   saves_.end(how);
 }
 
@@ -208,9 +214,7 @@ bool ScriptSession::read(std::size_t index) {
     const std::size_t end = std::min(rest.find_first_of("\r\n"), rest.size());
     const std::string_view text = rest.substr(0, end), line_end = rest.substr(end, 1);
     rest.remove_prefix(text.size() + line_end.size());
-    const auto take_line = [&](std::string_view line, bool bar) {
-      take(line, bar, index, log.text_end);
-    };
+    const auto take_line = [&](std::string_view line, bool bar) { add_line(line, bar, index); };
     log.lines.add(text, take_line);  // a line that a carriage return has ended, if there is one
     log.at += text.size();
     if (!text.empty()) log.text_end = log.at;
@@ -220,10 +224,57 @@ bool ScriptSession::read(std::size_t index) {
   return true;
 }
 
+void ScriptSession::add_line(std::string_view line, bool overwritten, std::size_t log) {
+  if (was_taken(log, line)) return;
+  const std::uint64_t end = logs_[log].text_end;
+  lines_[log].push_back({std::string(line), overwritten, end, time_of(log, end).at_s});
+}
+
+/// Whether `line`, which has ended now, had its result when it was taken as an open one.
+bool ScriptSession::was_taken(std::size_t log, std::string_view line) {
+  const std::string taken = std::exchange(logs_[log].taken_open, {});
+  if (taken.empty() || !line.starts_with(taken)) return false;
+  const std::string_view rest = line.substr(taken.size());
+  if (rest.empty()) return true;
+  constexpr std::string_view in_number = "0123456789.eE";
+  return !named_.empty() && in_number.find(rest.front()) == in_number.npos &&
+         place_of_number(line, named_) == place_of_number(taken, named_);
+}
+
+/// In the order in which they were printed: what a line is worth hangs on those before it, and a
+/// save is behind what was printed first. A bar that nothing has ended yet was printed before a
+/// result that the other log has behind it.
+void ScriptSession::take_lines() {
+  const auto is_earlier = [](const auto& a, const auto& b) {
+    return !a.empty() && (b.empty() || a.front().at_s < b.front().at_s);
+  };
+  while (!lines_.front().empty() || !lines_.back().empty()) {
+    const std::size_t log = is_earlier(lines_.back(), lines_.front()) ? 1 : 0, other = 1 - log;
+    const Line line = std::move(lines_[log].front());
+    lines_[log].pop_front();
+    const bool has_open = other < logs_.size() && lines_[other].empty() &&
+                          !logs_[other].lines.open_line().empty() &&
+                          logs_[other].taken_open.empty();
+    if (has_open && time_of(other, logs_[other].text_end).at_s <= line.at_s &&
+        reader_.may_close(line.text)) {
+      take_open_line(other);
+    }
+    take(line.text, line.overwritten, log, line.end);
+  }
+}
+
+void ScriptSession::take_open_line(std::size_t log) {
+  std::string text = logs_[log].lines.text_so_far();
+  if (!reader_.may_close(text)) return;
+  take(text, true, log, logs_[log].text_end);
+  logs_[log].taken_open = std::move(text);
+}
+
 /// Somebody else has cut it down, as logrotate does with copytruncate: nobody knows what it had
 /// that was not read, so from now on the program may be further than its results say.
 void ScriptSession::note_cut(Log& log, bool is_read_again) {
   log.lines = {};
+  log.taken_open.clear();
   saves_.doubt(true);
   remarked_.push_back(
       {launch_, LaunchAdvisory::What::log_cut,
@@ -245,9 +296,33 @@ void ScriptSession::take(std::string_view line, bool overwritten, std::size_t lo
     remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
   }
   if (!metrics && line.find_first_of("0123456789") != line.npos) unread_.note_line();
+  remark_lacking(false);
   said_again_.see(log, line);
   if (metrics) weigh({std::string(line), std::move(*metrics), log, end, time_of(log, end)});
   if (!held_saves_.empty()) release_saves(log);
+}
+
+/// A result waits for all metrics that the spec goes by. One that is printed once gives its trial
+/// one result, and a scheduler nothing to judge.
+void ScriptSession::remark_lacking(bool is_last) {
+  constexpr std::size_t many = 5;
+  const std::size_t least = is_last ? 2 : many;
+  const std::size_t times = reader_.times_waiting();
+  if (has_said_lacking_ || times < least || !saves_.has_printed()) return;
+  has_said_lacking_ = true;
+  const std::vector<std::string> missing = reader_.lacking();
+  std::string lacking, printed;
+  for (const std::string& name : closing_) {
+    const bool is_missing = std::find(missing.begin(), missing.end(), name) != missing.end();
+    std::string& names = is_missing ? lacking : printed;
+    names += (names.empty() ? "'" : " and '") + name + "'";
+  }
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::lacking,
+       "has printed " + printed + " " + std::to_string(times) +
+           " times since its result of iteration " + std::to_string(saves_.last()) + ", and " +
+           lacking + " not once: a result waits for all metrics that the spec goes by, those of " +
+           "constraints, too. Print each of them with each result (docs/plain.md)"});
 }
 
 std::optional<ClosingLine> ScriptSession::closing_of(std::string_view line) const {
@@ -326,9 +401,25 @@ void ScriptSession::release_saves(std::optional<std::size_t> ended) {
 std::uint32_t ScriptSession::open_results() const {
   std::uint32_t open = 0;
   for (std::size_t log = 0; log < logs_.size(); ++log) {
-    if (reader_.may_close(logs_[log].lines.open_line())) open |= 1U << log;
+    const std::string text = logs_[log].lines.text_so_far();
+    if (text != logs_[log].taken_open && reader_.may_close(text)) open |= 1U << log;
   }
   return open;
+}
+
+/// How only lines like `line` are read.
+std::string ScriptSession::way_to_mean(std::string_view line) const {
+  const auto closing = closing_of(line);
+  const std::string name = closing ? way_to_name(line, named_, closing->word) : "";
+  if (!name.empty()) return "name the metric '" + clean_text(name) + "' (docs/plain.md)";
+  const auto proposed =
+      closing ? expression_from(line, named_, closing->word) : ProposedExpression();
+  if (proposed.text.empty()) {
+    return "say how results are read: \"metrics\" (docs/plain.md)";
+  }
+  return "say how they are read, here as " + proposed.number +
+         ": --set 'trainable/plain/metrics=" + Json{{named_, proposed.text}}.dump() +
+         "' (docs/plain.md)";
 }
 
 void ScriptSession::remark_other(std::string_view line) {
@@ -340,20 +431,18 @@ void ScriptSession::remark_other(std::string_view line) {
   remarked_.push_back({launch_, LaunchAdvisory::What::other_kind,
                        "prints '" + named_ + "' in lines of several kinds: " + those +
                            ", and others, such as " + shown(line) +
-                           ", count as none; if these are meant, name the metric with the word "
-                           "before it, or say how results are read: \"metrics\" (docs/plain.md)"});
+                           ", count as none; if these are meant, " + way_to_mean(line)});
 }
 
 void ScriptSession::remark_kinds(std::string_view line) {
   const auto other = said_again_.kinds().take_other();
   if (!other) return;
-  remarked_.push_back(
-      {launch_, LaunchAdvisory::What::several_kinds,
-       "prints '" + named_ + "' in lines of several kinds, such as " + shown(*other) + " and " +
-           shown(line) +
-           ": each is a result, so the curve mixes them; if that is not meant, name the metric as "
-           "one kind has it, with the word before it, or say how results are read: \"metrics\" "
-           "(docs/plain.md)"});
+  remarked_.push_back({launch_, LaunchAdvisory::What::several_kinds,
+                       "prints '" + named_ + "' in lines of several kinds, such as " +
+                           shown(*other) + " and " + shown(line) +
+                           ": each is a result, so the curve mixes them; if those like the first "
+                           "alone are meant, " +
+                           way_to_mean(*other)});
 }
 
 /// It is a result, unless its trial has it already. Answers whether it is one.

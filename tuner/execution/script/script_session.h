@@ -3,7 +3,9 @@
 // takes effect when its result is delivered.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -82,7 +84,14 @@ class ScriptSession {
     std::filesystem::path path;
     std::uint64_t at = 0;  ///< see LaunchLogs
     LineSplitter lines;
-    std::uint64_t text_end = 0;  ///< place behind its last byte that ends no line
+    std::uint64_t text_end = 0;   ///< place behind its last byte that ends no line
+    std::string taken_open = {};  ///< what its open line had when that was taken; empty: it was not
+  };
+  struct Line {
+    std::string text;
+    bool overwritten = false;
+    std::uint64_t end = 0;  ///< of its text, in its log
+    double at_s = 0;        ///< Unix time when that was printed
   };
   struct EarlierLine {
     std::size_t log = 0;
@@ -92,6 +101,10 @@ class ScriptSession {
   void learn();
   std::vector<EarlierLine> earlier_lines() const;
   bool read(std::size_t log);
+  void add_line(std::string_view line, bool overwritten, std::size_t log);
+  bool was_taken(std::size_t log, std::string_view line);
+  void take_lines();
+  void take_open_line(std::size_t log);
   void note_cut(Log& log, bool is_read_again);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
@@ -111,6 +124,8 @@ class ScriptSession {
   void release(const std::vector<bool>& counts);
   void release_saves(std::optional<std::size_t> ended);
   std::uint32_t open_results() const;
+  std::string way_to_mean(std::string_view line) const;
+  void remark_lacking(bool is_last);
   void remark_other(std::string_view line);
   void remark_kinds(std::string_view line);
   std::optional<ClosingLine> closing_of(std::string_view line) const;
@@ -137,6 +152,7 @@ class ScriptSession {
   };
   std::vector<Save> held_saves_;  ///< behind those, or behind a line that has not ended
   std::vector<Log> logs_;
+  std::array<std::deque<Line>, 2> lines_;  ///< of each log, read and not taken
   std::shared_ptr<LaunchLogs> files_ = std::make_shared<LaunchLogs>();
   std::string block_;
   SaveFold saves_;
@@ -157,6 +173,7 @@ class ScriptSession {
   bool has_stayed_ = false;
   bool has_said_unknown_order_ = false;
   bool has_said_odd_count_ = false;
+  bool has_said_lacking_ = false;
   const bool is_mute_;
   std::optional<int> saved_code_;         ///< it exits with that once it has saved
   std::vector<LaunchAdvisory> remarked_;  ///< and not said

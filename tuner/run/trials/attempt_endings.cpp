@@ -132,8 +132,9 @@ void Attempts::look_into_failure(Attempt& attempt) {
   ++attempt.pending_work;
   workers_.post(
       Lane::prompt,
-      [this, log, begin = attempt.worker_group->log_begin(), facts = std::move(facts)] {
-        return look_into(judge_, log, begin, facts);
+      [this, log, begin = attempt.worker_group->log_begin(), facts = std::move(facts),
+       launched_at = committer_.now() - (committer_.steady() - attempt.began_at)] {
+        return look_into(judge_, log, begin, facts, launched_at);
       },
       [this, id = attempt.trial, log](LogDiagnosis diagnosis) {
         Attempt& failed = must_find(id);

@@ -2,7 +2,10 @@
 // before a retry doubles.
 #include "tuner/run/trials/diagnosis.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 
@@ -103,31 +106,51 @@ std::filesystem::path stdout_beside(const std::filesystem::path& log) {
   return log.parent_path() / name;
 }
 
+/// What an earlier attempt has written there says nothing of this one.
+bool is_written_since(const std::filesystem::path& log, Seconds launched_at) {
+  struct stat status {};
+  return ::stat(log.c_str(), &status) == 0 &&
+         static_cast<Seconds>(status.st_mtim.tv_sec) >= std::floor(launched_at);
+}
+
+/// Many programs say why they give up where they say all else.
+ErrorLine reason_on_stdout(const std::filesystem::path& log, const ErrorLine& on_stderr) {
+  const std::string tail = log_tail(log, 0);
+  const ErrorLine said = error_line(tail);
+  if (!on_stderr.text.empty() || said.is_error) {
+    return said.is_error && !on_stderr.is_error ? said : ErrorLine();
+  }
+  const std::string usage = usage_line(tail);
+  return usage.empty() ? said : ErrorLine{usage};
+}
+
 }  // namespace
 
 LogDiagnosis look_into(const FailureJudge& judge, const std::filesystem::path& log,
-                       std::uint64_t begin, FailureFacts facts) {
+                       std::uint64_t begin, FailureFacts facts, Seconds launched_at) {
   const std::string tail = log_tail(log, begin);
-  const bool is_silent = tail.find_first_not_of(" \t\r\n") == tail.npos;
-  const bool may_be_usage = is_silent && facts.exit_code.value_or(0) != 0;
   facts.said = tail + "\n" + facts.said;
-  return {error_line(tail), judge.objection(facts), judge.blame(facts), is_full(log.parent_path()),
-          may_be_usage ? usage_line(log_tail(stdout_beside(log), 0)) : ""};
+  LogDiagnosis diagnosis{error_line(tail), judge.objection(facts), judge.blame(facts),
+                         is_full(log.parent_path())};
+  const auto out = stdout_beside(log);
+  if (facts.exit_code.value_or(0) != 0 && out != log && is_written_since(out, launched_at)) {
+    diagnosis.said_on_stdout = reason_on_stdout(out, diagnosis.said);
+  }
+  return diagnosis;
 }
 
 void add(Ending& ending, LogDiagnosis diagnosis, const std::filesystem::path& log) {
   ending.no_retry = std::move(diagnosis.no_retry);
   if (ending.blame == Blame::unknown) ending.blame = diagnosis.blame;
   const std::string first_line = ending.reason.substr(0, ending.reason.find('\n'));
-  const ErrorLine& said = diagnosis.said;
+  const bool is_on_stdout = !diagnosis.said_on_stdout.text.empty();
+  const ErrorLine& said = is_on_stdout ? diagnosis.said_on_stdout : diagnosis.said;
   const bool says_more = !said.text.empty() && said.text.find(first_line) == std::string::npos;
-  const std::string from = said.is_last ? "; the last line of its stderr: " : "; its stderr says: ";
-  if (!diagnosis.usage.empty()) {
-    add_to_first_line(ending.reason, "; its stdout says: " + diagnosis.usage + "; see " +
-                                         stdout_beside(log).string());
-    return;
-  }
-  add_to_first_line(ending.reason, (says_more ? from + said.text : "") + "; see " + log.string());
+  const std::string stream = is_on_stdout ? "stdout" : "stderr";
+  const std::string from =
+      said.is_last ? "; the last line of its " + stream + ": " : "; its " + stream + " says: ";
+  const auto place = is_on_stdout ? stdout_beside(log) : log;
+  add_to_first_line(ending.reason, (says_more ? from + said.text : "") + "; see " + place.string());
 }
 
 AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,

@@ -36,12 +36,13 @@ struct LogDiagnosis {
   Blame blame = Blame::unknown;
   /// The disk of its log is full: that may be why it failed, and its last words may be missing.
   bool is_disk_full = false;
-  /// Where it has said nothing to its stderr: see usage_line.
-  std::string usage = {};
+  /// On its stdout, where that tells more than its stderr does.
+  ErrorLine said_on_stdout = {};
 };
-/// Reads the log: for an I/O thread.
+/// Reads the log, and stdout's beside it, if that was written to since `launched_at` (Unix time):
+/// for an I/O thread.
 LogDiagnosis look_into(const FailureJudge& judge, const std::filesystem::path& log,
-                       std::uint64_t begin, FailureFacts facts);
+                       std::uint64_t begin, FailureFacts facts, Seconds launched_at = 0);
 void add(Ending& ending, LogDiagnosis diagnosis, const std::filesystem::path& log);
 
 /// The record of the attempt's end; a failure may be followed by another try. That of a run which
