@@ -190,6 +190,17 @@ class Plain(Case):
         self.assertEqual(done.out.count("ended before it said hello"), 1)
         self.assertIn("is run as it is by `tune run SCRIPT`", done.out)
 
+    def test_what_no_resume_can_mend_is_not_to_be_resumed(self):
+        done = self.tune("run", "--metric", "loss", "--mode", "min", "-p", "lr=uniform:0.1,1", "--num-samples", "1",
+                         "--name", "silent", "--", "true", expect=1)
+        self.assertNotIn("--errored", done.out)
+        self.assertIn("run it under another --name", done.out)
+
+    def test_of_what_is_not_finite_nothing_is_ahead(self):
+        self.write("odd.py", "import sys\nprint('loss:', sys.argv[1].split('=')[1])\n")
+        self.tune("run", "odd.py", "--metric", "loss", "--mode", "min", "-p", "v=grid_search:nan,inf", "--progress", "none")
+        self.assertIn("none is ahead", self.tune("compare", "results/odd", "0", "1").out)
+
     def test_each_iteration_is_kept_once_when_the_driver_is_killed_again_and_again(self):
         command = [TUNE, "run", "train.py", "--metric", "val_loss", "--mode", "min", "--progress", "none",
                    "-p", "lr=uniform:0.1,1", "-p", "sleep=0.05", "--num-samples", "4", "--resume", "auto"]
