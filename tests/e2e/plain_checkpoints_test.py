@@ -331,8 +331,8 @@ save()
             with open(self.trial("ahead", trial, "result.json"), encoding="utf-8") as file:
                 rows = [json.loads(line) for line in file]
             # What comes from a manifest took as long as its training, and not as long as reading it.
-            for row in rows[1:]:
-                self.assertGreater(row["time_this_iter_s"], 0.05, row)
+            # A machine that stood still tells of two lines at once, so each by itself says nothing.
+            self.assertGreater(sum(row["time_this_iter_s"] for row in rows[1:]), 0.05 * (len(rows) - 1), rows)
             self.assertAlmostEqual(rows[-1]["time_total_s"], sum(row["time_this_iter_s"] for row in rows), 5)
             rows = {row["training_iteration"]: row["loss"] for row in rows}
             self.assertEqual(list(rows), list(range(1, len(rows) + 1)))
