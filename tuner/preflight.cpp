@@ -15,6 +15,7 @@
 #include "tuner/process/spawn.h"
 #include "tuner/remote/overlap.h"
 #include "tuner/run.h"
+#include "tuner/start_cluster.h"
 
 namespace tune {
 
@@ -91,7 +92,7 @@ std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResourc
     if (why) problems.push_back({"/remote/path", *why});
   }
   // What other machines have is seen once their agents have joined.
-  if (!spec.cluster.hosts.empty()) return problems;
+  if (!runs_here(spec.cluster)) return problems;
   const auto gpus = spec.resources.find("gpu");
   const std::size_t found = detected.gpus.size();
   if (gpus != spec.resources.end() && found > 0 && gpus->second > static_cast<double>(found)) {

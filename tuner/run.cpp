@@ -195,8 +195,10 @@ struct Engine {
   /// Before anything of the experiment is made or changed: what is wrong with a node is wrong at
   /// once.
   void start_agents() {
-    if (spec.cluster.hosts.empty()) return;
-    cluster = start_cluster(spec, make_reactor(),
+    const TrialsPlace place = place_of_trials(spec.cluster);
+    if (!place.notice.empty()) callbacks.notice(place.notice);
+    if (place.is_here) return;
+    cluster = start_cluster(spec, place, make_reactor(),
                             {.directory = directory,
                              .hosts = {},
                              .launcher = {},
@@ -207,7 +209,7 @@ struct Engine {
                              .groups = watchdog ? &watchdog->groups() : nullptr,
                              .notice = [this](const std::string& sentence) { tell(sentence); }},
                             [this] { return is_interrupted(); });
-    callbacks.notice("trials run on " + text_of_nodes(cluster->nodes));
+    callbacks.notice(cluster->notice);
   }
 
   /// From before the experiment is locked: who is interrupted while it is read leaves in good order

@@ -1,6 +1,7 @@
-// Options out of a spec, and what must be true of the nodes before a trial starts.
+// Options out of a spec and a job, and what must be true of the nodes before a trial starts.
 #include "tuner/start_cluster.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tuner/base/count_of.h"
@@ -8,23 +9,11 @@
 
 namespace tune {
 
-StartedCluster start_cluster(const ExperimentSpec& spec, std::unique_ptr<AsioReactor> reactor,
-                             ClusterOptions options, const std::function<bool()>& is_interrupted) {
-  const ClusterConfig& config = spec.cluster;
-  options.hosts = config.hosts;
-  options.launcher = config.launcher;
-  options.bind = config.bind ? *config.bind : address_towards(config.hosts);
-  options.lease_s = config.agent_lease_s;
-  options.resources = spec.resources;
-  StartedCluster started{.reactor = std::move(reactor), .executor = {}, .nodes = {}};
-  started.executor = std::make_unique<AgentExecutor>(*started.reactor, std::move(options));
-  started.nodes = started.executor->start(is_interrupted);
-  if (const auto reason = ResourcePool(started.nodes).impossible(spec.resources_per_trial)) {
-    throw user_error(*reason + "; a trial, with all its workers, runs on one node");
-  }
-  return started;
-}
+namespace {
 
+using Type = ClusterConfig::Type;
+
+/// "2 nodes: oak {"cpu":4.0}, elm {"cpu":4.0}"
 std::string text_of_nodes(const std::vector<NodeResources>& nodes) {
   std::string text = count_of(nodes.size(), "node");
   for (const NodeResources& node : nodes) {
@@ -32,6 +21,94 @@ std::string text_of_nodes(const std::vector<NodeResources>& nodes) {
         (&node == &nodes.front() ? ": " : ", ") + node.name + " " + text_of_resources(node.totals);
   }
   return text;
+}
+
+/// As Slurm has it by now: a node that has failed leaves its job.
+SlurmJob as_it_is(SlurmJob job) {
+  const auto queued = look_at_job(job.id);
+  const std::string ways_on = "; run trials on this machine alone with --cluster none";
+  if (!queued || !queued->is_alive()) {
+    throw user_error("SLURM_JOB_ID names job " + job.id + ", which has ended" + ways_on);
+  }
+  if (queued->state != "RUNNING") {
+    throw user_error("Slurm's job " + job.id + " is " + queued->state + ways_on);
+  }
+  if (!queued->nodes.empty()) job.nodes = queued->nodes;
+  return job;
+}
+
+/// Where nodes of a job reach this machine. One that is this machine would say how it reaches
+/// itself.
+std::string address_towards_nodes(const SlurmJob& job) {
+  const auto other = std::find_if(job.nodes.begin(), job.nodes.end(),
+                                  [&](const std::string& node) { return node != job.here; });
+  if (other == job.nodes.end()) return "127.0.0.1";
+  const std::string address = address_of_node(*other);
+  const std::string own = address_towards({address});
+  if (own.starts_with("127.") && !address.starts_with("127.")) {
+    throw user_error("it is not known at which address of this machine node " + *other +
+                     " reaches it: say so with --bind");
+  }
+  return own;
+}
+
+}  // namespace
+
+TrialsPlace place_of_trials(const ClusterConfig& config, const EnvironmentLookup& environment) {
+  const bool has_hosts = !config.hosts.empty();
+  if (config.type == Type::none) return {.is_here = true, .slurm = {}, .notice = {}};
+  if (config.type == Type::hosts || (!config.type && has_hosts)) return {};
+  const bool is_asked_for = config.type == Type::slurm;
+  auto job = slurm_job(environment);
+  if (!job && is_asked_for) {
+    throw user_error(
+        "this is no job of Slurm's: begin one with salloc or sbatch, or give the spec to tune "
+        "submit");
+  }
+  if (job && job->is_task && is_asked_for) {
+    throw user_error("srun has started this driver, and its step has what Slurm's job " + job->id +
+                     " has: start it without srun");
+  }
+  TrialsPlace place;
+  place.is_here = !job || job->is_task ||
+                  (!is_asked_for && job->nodes.size() == 1 && job->here == job->nodes.front());
+  if (job && job->is_task && job->nodes.size() > 1) {
+    place.notice = "srun has started this driver: trials run on this machine alone, not on all " +
+                   std::to_string(job->nodes.size()) + " nodes of Slurm's job " + job->id +
+                   "; start it without srun for that";
+  }
+  if (!place.is_here) place.slurm = std::move(job);
+  return place;
+}
+
+bool runs_here(const ClusterConfig& config, const EnvironmentLookup& environment) {
+  return config.type != Type::slurm && place_of_trials(config, environment).is_here;
+}
+
+StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& place,
+                             std::unique_ptr<AsioReactor> reactor, ClusterOptions options,
+                             const std::function<bool()>& is_interrupted) {
+  const ClusterConfig& config = spec.cluster;
+  options.hosts = config.hosts;
+  options.launcher = config.launcher;
+  if (place.slurm) {
+    options.slurm = as_it_is(*place.slurm);
+    options.hosts = options.slurm->nodes;
+  }
+  options.bind = config.bind     ? *config.bind
+                 : options.slurm ? address_towards_nodes(*options.slurm)
+                                 : address_towards(options.hosts);
+  options.lease_s = config.agent_lease_s;
+  options.resources = spec.resources;
+  const std::string job = options.slurm ? " of Slurm's job " + options.slurm->id : "";
+  StartedCluster started{.reactor = std::move(reactor), .executor = {}, .nodes = {}, .notice = {}};
+  started.executor = std::make_unique<AgentExecutor>(*started.reactor, std::move(options));
+  started.nodes = started.executor->start(is_interrupted);
+  if (const auto reason = ResourcePool(started.nodes).impossible(spec.resources_per_trial)) {
+    throw user_error(*reason + "; a trial, with all its workers, runs on one node");
+  }
+  started.notice = "trials run on " + text_of_nodes(started.nodes) + job;
+  return started;
 }
 
 }  // namespace tune

@@ -66,6 +66,9 @@ constexpr SpecOption options[] = {
      "Retries of a failed trial, -1: for ever [0]"},
     {"--fail-fast", "/failure_config/fail_fast", ValueKind::flag, "",
      "The first failure ends all trials; --fail-fast=raise: at once"},
+    {"--cluster", "/cluster/type", ValueKind::text, "none|hosts|slurm",
+     "Where trials run: here, on --hosts, or on the nodes of Slurm's job that this is in [hosts if "
+     "there are some, else slurm in a job, else none]"},
     {"--hosts", "/cluster/hosts", ValueKind::list, "NAME[,NAME]",
      "Trials run on these machines, each under an agent that is started there [this machine]"},
     {"--launcher", "/cluster/launcher", ValueKind::list, "JSON",

@@ -257,10 +257,13 @@ TEST_CASE("A driver waits for the agents of the one before, until they have ende
 TEST_CASE("A launcher that has lost its way to a host says nothing of the agent there",
           "[cluster][process]") {
   TempDir dir;
+  make_cluster_directory(dir.path());
   const auto seen_to_end = [&](const char* words) {
-    const LaunchedAgent agent({"sh", "-c", words}, dir.path(), dir.path() / "log", nullptr);
-    while (!agent.has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    return agent.has_ended_there();
+    HostLauncher launcher(
+        {.directory = dir.path(), .hosts = {"oak"}, .launcher = {"sh", "-c", words}, .agent = {}});
+    launcher.start();
+    while (launcher.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return launcher.has_ended_there("oak");
   };
   CHECK(seen_to_end("exit 0"));
   CHECK(seen_to_end("exit 1"));

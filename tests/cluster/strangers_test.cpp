@@ -202,12 +202,15 @@ TEST_CASE("An agent's lease lasts from what the driver has heard, not from what 
     connection->id = {meeting.session, 0};
     connection->start();
   });
-  const LaunchedAgent agent({CLUSTER_AGENT, "agent", dir.path().string(), "--node", "oak"},
-                            dir.path(), dir.path() / "log", nullptr);
+  HostLauncher agent({.directory = dir.path(),
+                      .hosts = {"oak"},
+                      .launcher = {"env"},
+                      .agent = {CLUSTER_AGENT, "agent", dir.path().string()}});
+  agent.start();
   const auto clock = make_system_clock();
   const auto speak_for = [&](Seconds time_s) {
     const Seconds until = clock->steady() + time_s;
-    while (!agent.has_ended() && clock->steady() < until) {
+    while (agent.is_running() && clock->steady() < until) {
       if (driver.has_joined && !driver.has_ended) {
         connection->say(Renewed{driver.heard});
         connection->begin_batch();
@@ -218,10 +221,10 @@ TEST_CASE("An agent's lease lasts from what the driver has heard, not from what 
     }
   };
   speak_for(2.5);
-  CHECK_FALSE(agent.has_ended());
+  CHECK(agent.is_running());
   driver.is_deaf = true;
   speak_for(patience_s);
-  CHECK(agent.has_ended());
-  CHECK_THAT(agent.ending(), Contains("nothing was heard of the driver"));
+  CHECK_FALSE(agent.is_running());
+  CHECK_THAT(agent.ending("oak").value(), Contains("nothing was heard of the driver"));
   connection->close();
 }

@@ -143,6 +143,15 @@ TEST_CASE("An NVML that does not work makes the gpus unknown, with a notice", "[
   CHECK(found.notices[0].find("--resources gpu=N") != std::string::npos);
 }
 
+TEST_CASE("What Slurm has granted limits the cpus where it does not confine the job",
+          "[unit][resources]") {
+  Machine machine;
+  const auto [granted, cpus] = GENERATE(
+      table<std::string, int>({{"2", 2}, {"64", 8}, {"0", 8}, {"-1", 8}, {"", 8}, {"2(x3)", 8}}));
+  machine.variables["SLURM_CPUS_ON_NODE"] = granted;
+  CHECK(detect_resources(machine.roots).cpus == cpus);
+}
+
 TEST_CASE("Without NVML the device files are counted", "[unit][resources]") {
   Machine machine;
   machine.write("dev/nvidia0", "");

@@ -105,6 +105,25 @@ TEST_CASE("A child starts with default signals, whatever the driver blocks and i
   CHECK(has_line(text, "SigIgn:\t0000000000000000"));
 }
 
+TEST_CASE("Of a batch system's words a child inherits where it is, and neither request nor task",
+          "[unit][process]") {
+  const std::vector<std::string> taken = {"SLURM_NTASKS", "SLURM_GPUS_PER_NODE", "SLURM_EXPORT_ENV",
+                                          "SLURM_PROCID", "SRUN_CPUS_PER_TASK"};
+  const std::vector<std::string> left = {"SLURM_JOB_ID", "SLURM_CONF", "SBATCH_ACCOUNT"};
+  for (const auto* const names : {&taken, &left}) {
+    for (const std::string& name : *names) ::setenv(name.c_str(), "1", 1);
+  }
+  const auto environment = inherited_environment();
+  const auto has = [&](const std::string& name) {
+    return std::find(environment.begin(), environment.end(), name + "=1") != environment.end();
+  };
+  for (const std::string& name : taken) CHECK_FALSE(has(name));
+  for (const std::string& name : left) CHECK(has(name));
+  for (const auto* const names : {&taken, &left}) {
+    for (const std::string& name : *names) ::unsetenv(name.c_str());
+  }
+}
+
 TEST_CASE("A child's environment is the driver's, without an outer driver's, with the launch's",
           "[unit][process]") {
   ::setenv("TUNE_TRIAL_ID", "of-the-outer-driver", 1);

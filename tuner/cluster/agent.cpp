@@ -111,8 +111,12 @@ class Agent final : private Connection::Owner {
     return std::is_same_v<Event, Exited> || std::is_same_v<Event, LaunchFailed>;
   }
   void on(Interrupted& interrupted) {
-    finish(AgentEnd::Kind::left,
-           "the agent received SIG" + std::string(sigabbrev_np(interrupted.signal)));
+    const std::string name = "SIG" + std::string(sigabbrev_np(interrupted.signal));
+    if (options_.is_warned_by_signal && has_joined_) {
+      connection_->say(Warned{"node " + options_.node + " received " + name + " of Slurm"});
+      return;
+    }
+    finish(AgentEnd::Kind::left, "the agent received " + name);
   }
 
   void on_open(Connection& connection) override {

@@ -13,6 +13,9 @@ struct AgentOptions {
   std::filesystem::path directory;  ///< of the experiment; absolute
   std::string node;                 ///< its name
   std::string version;              ///< of tune
+  /// Slurm has started it, which sends SIGTERM to all of a job some time before its end: the driver
+  /// is told, and saves. Else a signal is somebody's wish that this agent leaves.
+  bool is_warned_by_signal = false;
 };
 
 struct AgentEnd {

@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "tuner/base/error.h"
 #include "tuner/cluster/agent_door.h"
 #include "tuner/cluster/host_launcher.h"
+#include "tuner/cluster/slurm_launcher.h"
 #include "tuner/disk/liveness.h"
 #include "tuner/process/system_clock.h"
 
@@ -75,7 +77,8 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
 
   std::vector<NodeResources> start(const std::function<bool()>& is_interrupted) {
     wait_for_agents_left(is_interrupted);
-    for (const std::string& host : options_.hosts) start_agent(host);
+    launcher_ = make_launcher();
+    launcher_->start();
     const Seconds until = seconds_since_boot() + join_patience_s;
     while (!all_have_joined()) {
       wait_a_bit(is_interrupted);
@@ -147,6 +150,12 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     bool has_ended = false;
   };
 
+  /// A node that is lost and may come back.
+  struct Awaited {
+    std::size_t place = 0;
+    std::optional<Seconds> until = {};  ///< since boot; none: its agent has not been started yet
+  };
+
   void wait_a_bit(const std::function<bool()>& is_interrupted) {
     std::vector<Wakeup> wakeups;
     reactor_.wait(clock_->steady() + 0.1, wakeups);
@@ -179,11 +188,19 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     }
   }
 
-  void start_agent(const std::string& host) {
-    const std::vector<std::string> agent = {options_.program, "agent", options_.directory.native(),
-                                            "--node", host};
-    launched_.try_emplace(host, launcher_command(options_.launcher, host, agent),
-                          options_.directory, agent_log(options_.directory, host), options_.groups);
+  std::unique_ptr<AgentLauncher> make_launcher() const {
+    std::vector<std::string> agent = {options_.program, "agent", options_.directory.native()};
+    if (options_.slurm) {
+      return std::make_unique<SlurmLauncher>(SlurmLauncher::Options{.directory = options_.directory,
+                                                                    .job = *options_.slurm,
+                                                                    .agent = std::move(agent),
+                                                                    .groups = options_.groups});
+    }
+    return std::make_unique<HostLauncher>(HostLauncher::Options{.directory = options_.directory,
+                                                                .hosts = options_.hosts,
+                                                                .launcher = options_.launcher,
+                                                                .agent = std::move(agent),
+                                                                .groups = options_.groups});
   }
 
   std::size_t rank_of(const std::string& host) const {
@@ -196,21 +213,21 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
                        [this](const std::string& host) { return find(host) != nullptr; });
   }
 
-  void look_at_start(Seconds until) const {
+  void look_at_start(Seconds until) {
+    launcher_->look();
     for (const std::string& host : options_.hosts) {
       const auto refused = refused_.find(host);
       if (refused != refused_.end()) throw user_error(refused->second);
       if (find(host) != nullptr) continue;
-      const LaunchedAgent& agent = launched_.at(host);
-      if (agent.has_ended()) {
+      if (const auto ending = launcher_->ending(host)) {
         throw user_error("there is no agent on node " + host + ": its launcher has ended with " +
-                         agent.ending() + (unnamed_.empty() ? "" : "; " + unnamed_));
+                         *ending + (unnamed_.empty() ? "" : "; " + unnamed_));
       }
       if (seconds_since_boot() > until) {
-        throw user_error("no agent of node " + host + " has reached the driver at " +
-                         options_.bind + " within " +
-                         std::to_string(static_cast<long>(join_patience_s)) +
-                         " s: can that node reach this address (--bind)?");
+        throw user_error(
+            "no agent of node " + host + " has reached the driver at " + options_.bind +
+            " within " + std::to_string(static_cast<long>(join_patience_s)) +
+            " s: can that node reach this address (--bind)?" + launcher_->last_words(host));
       }
     }
     for (const auto& node : nodes_) {
@@ -249,7 +266,14 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     connection->id.attempt = attempts_;
     connection->flush();
     by_connection_[connection.get()] = nodes_.size();
-    if (has_started_) reactor_.happened().emplace_back(NodeJoined{node->resources});
+    if (has_started_) {
+      const auto awaited = awaited_.find(name);
+      const bool comes_back = awaited != awaited_.end();
+      const auto before =
+          comes_back ? std::optional(static_cast<int>(awaited->second.place)) : std::nullopt;
+      if (comes_back) awaited_.erase(awaited);
+      reactor_.happened().emplace_back(NodeJoined{node->resources, before});
+    }
     nodes_.push_back(std::move(node));
     reactor_.wake();
     return "";
@@ -290,9 +314,18 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     } else if (const auto* const renewal = std::get_if<Renewal>(&message)) {
       if (renewal->number != node.renewal + 1) throw WireError("a renewal out of its order");
       node.renewal = renewal->number;
+    } else if (const auto* const warned = std::get_if<Warned>(&message)) {
+      on_warning(warned->reason);
     } else {
       throw WireError("a driver's message, from an agent");
     }
+  }
+
+  /// All agents of a job are warned, and each may be more than once.
+  void on_warning(const std::string& reason) {
+    if (std::exchange(is_warned_, true)) return;
+    options_.notice(reason);
+    reactor_.happened().emplace_back(Interrupted{SIGTERM});
   }
 
   template <class Event>
@@ -331,18 +364,49 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     std::exchange(node.connection, nullptr)->close();
     node.why_lost = "node " + node.resources.name + " is lost: " + reason;
     if (!is_leaving_) {
-      reactor_.happened().emplace_back(NodeLost{static_cast<int>(place), node.why_lost});
+      const std::string& name = node.resources.name;
+      const bool is_awaited = has_started_ && launcher_->can_start_again(name);
+      if (is_awaited) awaited_.insert_or_assign(name, Awaited{place});
+      reactor_.happened().emplace_back(
+          NodeLost{static_cast<int>(place), node.why_lost, is_awaited});
     }
     look_at_lost(node);
+  }
+
+  /// An agent that has died alone is started once more, when nothing of it can run any more. Where
+  /// none comes its node is out.
+  void look_at_awaited() {
+    for (auto each = awaited_.begin(); each != awaited_.end();) {
+      auto& [name, awaited] = *each;
+      std::string reason;
+      if (!awaited.until && nodes_[awaited.place]->launches.empty()) {
+        awaited.until = seconds_since_boot() + join_patience_s;
+        try {
+          launcher_->start_again(name);
+        } catch (const Error& error) {
+          reason = error.what();
+        }
+      } else if (awaited.until) {
+        const auto ending = launcher_->ending(name);
+        if (ending) reason = "what was to start its agent has ended with " + *ending;
+        if (!ending && seconds_since_boot() > *awaited.until)
+          reason = "no agent has come from there";
+      }
+      if (reason.empty()) {
+        ++each;
+        continue;
+      }
+      reactor_.happened().emplace_back(NodeLost{static_cast<int>(awaited.place),
+                                                "node " + name + " does not come back: " + reason});
+      each = awaited_.erase(each);
+    }
   }
 
   /// Whether what ran there has ended, or must have.
   void look_at_lost(Node& node) {
     if (node.launches.empty()) return;
-    const auto launched = launched_.find(node.resources.name);
-    const bool was_seen_to_end =
-        node.has_ended || is_agent_dead(options_.directory, node.proof) ||
-        (launched != launched_.end() && launched->second.has_ended_there());
+    const bool was_seen_to_end = node.has_ended || is_agent_dead(options_.directory, node.proof) ||
+                                 (launcher_ && launcher_->has_ended_there(node.resources.name));
     const Seconds over_at = node.heard_at + options_.lease_s + options_.after_lease_s;
     if (!was_seen_to_end && seconds_since_boot() < over_at) return;
     for (const LaunchId launch : std::exchange(node.launches, {})) {
@@ -361,6 +425,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       told_at_ = now;
       tell_of_strangers();
     }
+    if (launcher_) launcher_->look();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = *nodes_[i];
       if (!node.connection) {
@@ -377,6 +442,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       node.connection->say(Renewed{node.renewal});
       node.connection->flush();
     }
+    if (!is_leaving_) look_at_awaited();
     next_tick_.expires_after(tick_period);
     next_tick_.async_wait([this](boost::system::error_code aborted) {
       if (!aborted) tick();
@@ -393,9 +459,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   bool any_is_there() const {
     const bool any_talks = std::any_of(
         nodes_.begin(), nodes_.end(), [](const auto& node) { return node->connection != nullptr; });
-    return any_talks || std::any_of(launched_.begin(), launched_.end(), [](const auto& launched) {
-             return !launched.second.has_ended();
-           });
+    return any_talks || (launcher_ && launcher_->is_running());
   }
 
   void flush() override {
@@ -414,8 +478,9 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   const ClusterOptions options_;
   const std::unique_ptr<Clock> clock_ = make_system_clock();
   asio::steady_timer next_tick_;
-  std::map<std::string, LaunchedAgent> launched_;  ///< by host
-  std::vector<std::unique_ptr<Node>> nodes_;       ///< as Allocation numbers them
+  std::unique_ptr<AgentLauncher> launcher_;   ///< none: nothing has been started
+  std::map<std::string, Awaited> awaited_;    ///< by name
+  std::vector<std::unique_ptr<Node>> nodes_;  ///< as Allocation numbers them
   std::unordered_map<LaunchId, std::size_t> places_;
   std::unordered_map<const Connection*, std::size_t> by_connection_;
   std::map<std::string, std::string> refused_;  ///< by node, why; before the start
@@ -424,6 +489,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   std::uint32_t attempts_ = 0;
   bool has_started_ = false;
   bool is_leaving_ = false;
+  bool is_warned_ = false;  ///< that its machines will end it
   Seconds ticked_at_ = 0;   ///< since boot
   Seconds renewed_at_ = 0;  ///< the same
   Seconds told_at_ = 0;     ///< the same

@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tuner/cluster/slurm.h"
 #include "tuner/execution/executor.h"
 #include "tuner/execution/reactor/asio_reactor.h"
 
@@ -17,11 +19,12 @@ namespace tune {
 class ProcessGroups;
 
 struct ClusterOptions {
-  std::filesystem::path directory;    ///< of the experiment, absolute
-  std::vector<std::string> hosts;     ///< an agent is started on each
-  std::vector<std::string> launcher;  ///< by this command
-  std::string program;                ///< tune, as hosts find it
-  std::string bind;                   ///< numeric address of this machine that agents reach
+  std::filesystem::path directory;     ///< of the experiment, absolute
+  std::vector<std::string> hosts;      ///< an agent is started on each
+  std::vector<std::string> launcher;   ///< by this command
+  std::optional<SlurmJob> slurm = {};  ///< or by a step of this job, whose nodes the hosts are
+  std::string program;                 ///< tune, as hosts find it
+  std::string bind;                    ///< numeric address of this machine that agents reach
   Seconds lease_s = 30;
   Seconds after_lease_s = 5;  ///< so long an agent takes then to end what it runs
   std::string version;

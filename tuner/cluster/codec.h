@@ -102,6 +102,8 @@ template <>
 inline constexpr int members_of<Happened> = 1;
 template <>
 inline constexpr int members_of<Left> = 1;
+template <>
+inline constexpr int members_of<Warned> = 1;
 
 /// What an enum may be at most: a larger number would be no value of it.
 template <class Enum>

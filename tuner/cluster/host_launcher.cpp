@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "tuner/base/quoted.h"
+#include "tuner/cluster/cluster_files.h"
 
 namespace tune {
 
@@ -39,27 +41,46 @@ std::vector<std::string> launcher_command(const std::vector<std::string>& launch
   return command;
 }
 
-LaunchedAgent::LaunchedAgent(std::vector<std::string> command,
-                             const std::filesystem::path& experiment,
-                             const std::filesystem::path& log, ProcessGroups* groups)
-    : program_(
-          {.argv = std::move(command), .directory = experiment, .log = log, .groups = groups}) {}
+std::string text_of(const std::optional<ExitStatus>& ended) {
+  if (!ended) return "";
+  if (ended->signal != 0) return "SIG" + std::string(sigabbrev_np(ended->signal));
+  return "exit code " + std::to_string(ended->exit_code);
+}
 
-bool LaunchedAgent::has_ended_there() const {
+void HostLauncher::start() {
+  for (const std::string& host : options_.hosts) {
+    std::vector<std::string> agent = options_.agent;
+    agent.insert(agent.end(), {"--node", host});
+    launched_.try_emplace(
+        host, SideProgram::Options{.argv = launcher_command(options_.launcher, host, agent),
+                                   .directory = options_.directory,
+                                   .log = agent_log(options_.directory, host),
+                                   .groups = options_.groups});
+  }
+}
+
+std::optional<std::string> HostLauncher::ending(const std::string& node) const {
+  const auto launched = launched_.find(node);
+  if (launched == launched_.end() || !launched->second.ended()) return std::nullopt;
+  return text_of(launched->second.ended()) + launched->second.last_words();
+}
+
+bool HostLauncher::has_ended_there(const std::string& node) const {
   constexpr int lost_its_way = 255;
-  const auto ended = program_.ended();
+  const auto launched = launched_.find(node);
+  if (launched == launched_.end()) return false;
+  const auto ended = launched->second.ended();
   return ended && ended->signal == 0 && ended->exit_code != lost_its_way;
 }
 
-std::string LaunchedAgent::ending() const {
-  const auto ended = program_.ended();
-  std::string text;
-  if (ended && ended->signal != 0) {
-    text = "SIG" + std::string(sigabbrev_np(ended->signal));
-  } else if (ended) {
-    text = "exit code " + std::to_string(ended->exit_code);
-  }
-  return text + program_.last_words();
+std::string HostLauncher::last_words(const std::string& node) const {
+  const auto launched = launched_.find(node);
+  return launched == launched_.end() ? "" : launched->second.last_words();
+}
+
+bool HostLauncher::is_running() const {
+  return std::any_of(launched_.begin(), launched_.end(),
+                     [](const auto& launched) { return !launched.second.ended(); });
 }
 
 }  // namespace tune

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tuner/cluster/agent_launcher.h"
 #include "tuner/process/helper_process.h"
 
 namespace tune {
@@ -21,23 +22,36 @@ std::vector<std::string> launcher_command(const std::vector<std::string>& launch
                                           const std::string& host,
                                           const std::vector<std::string>& agent);
 
-/// One of them, which has been started.
-class LaunchedAgent {
- public:
-  /// What it prints goes to `log`; `groups`: see SideProgram. Error (user) if the command cannot be
-  /// started.
-  LaunchedAgent(std::vector<std::string> command, const std::filesystem::path& experiment,
-                const std::filesystem::path& log, ProcessGroups* groups);
+/// "SIGKILL" or "exit code 1"; empty: it runs.
+std::string text_of(const std::optional<ExitStatus>& ended);
 
-  bool has_ended() const { return program_.ended().has_value(); }
+class HostLauncher final : public AgentLauncher {
+ public:
+  struct Options {
+    std::filesystem::path directory;    ///< of the experiment
+    std::vector<std::string> hosts;     ///< names of nodes, too
+    std::vector<std::string> launcher;  ///< the command, with words to be replaced
+    std::vector<std::string> agent;     ///< the command that starts an agent, without its node
+    ProcessGroups* groups = nullptr;    ///< see SideProgram
+  };
+
+  explicit HostLauncher(Options options) : options_(std::move(options)) {}
+
+  void start() override;
+  /// Who lost the way to a host may find it again, but that is the user's to say.
+  bool can_start_again(const std::string&) const override { return false; }
+  void start_again(const std::string&) override {}
+  void look() override {}
+  std::optional<std::string> ending(const std::string& node) const override;
   /// It has ended by itself, and not as ssh does that has lost its way to the host (exit code 255):
   /// so the agent has, too.
-  bool has_ended_there() const;
-  /// How, as a phrase with what it has printed last.
-  std::string ending() const;
+  bool has_ended_there(const std::string& node) const override;
+  std::string last_words(const std::string& node) const override;
+  bool is_running() const override;
 
  private:
-  SideProgram program_;
+  const Options options_;
+  std::map<std::string, SideProgram> launched_;  ///< by host
 };
 
 }  // namespace tune

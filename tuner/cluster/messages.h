@@ -52,6 +52,12 @@ struct Renewal {
   std::uint64_t number = 0;
 };
 
+/// Whoever has started it will end it soon, and gives it time until then: Slurm before a job is
+/// preempted or over. It goes on until it is told to leave.
+struct Warned {
+  std::string reason;  ///< a sentence
+};
+
 // A driver to an agent.
 
 struct Welcome {
@@ -84,7 +90,7 @@ struct Renewed {
 struct Leave {};
 
 using Message = std::variant<Join, Happened, Left, Renewal, Welcome, TurnedAway, Launch, Told,
-                             Signalled, Renewed, Leave>;
+                             Signalled, Renewed, Leave, Warned>;
 
 /// Of which driver's session a frame is, and of which connection in it: what was said in another
 /// one counts no more. A Join is of attempt 0.

@@ -27,12 +27,15 @@ struct ControlAsked {
 /// One more machine can run trials: the next node.
 struct NodeJoined {
   NodeResources node;
+  std::optional<int> instead_of = {};  ///< the same machine before; it was awaited
 };
 
 /// It can run none any more. What runs there is Lost, now or later.
 struct NodeLost {
   int node = 0;
   std::string reason;  ///< a phrase
+  /// Its agent is started again: a NodeJoined follows, or the same once more when none comes.
+  bool is_awaited = false;
 };
 
 /// A variant with the alternatives of `Variant` and more.

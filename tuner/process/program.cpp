@@ -1,6 +1,8 @@
 // Looks programs up and puts environments together, in Boost.Process's terms.
 #include "tuner/process/program.h"
 
+#include <algorithm>
+#include <array>
 #include <boost/process/v2/environment.hpp>
 #include <cerrno>
 #include <map>
@@ -14,8 +16,20 @@ namespace {
 
 namespace environment = boost::process::v2::environment;
 
+/// Neither a request nor a task: which cluster, job and directory.
+constexpr std::array<std::string_view, 8> slurm_places = {
+    "SLURM_CONF",       "SLURM_CLUSTER_NAME", "SLURM_JOB_ID",      "SLURM_JOB_NAME",
+    "SLURM_SUBMIT_DIR", "SLURM_SUBMIT_HOST",  "SLURM_JOB_ACCOUNT", "SLURM_TMPDIR"};
+
 std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
+}
+
+bool is_inherited(std::string_view name) {
+  if (name.starts_with("SLURM_")) {
+    return std::find(slurm_places.begin(), slurm_places.end(), name) != slurm_places.end();
+  }
+  return !name.starts_with("TUNE_") && !name.starts_with("SRUN_");
 }
 
 std::vector<std::string> wire_of(const ProcessSpec& spec) {
@@ -56,7 +70,7 @@ std::vector<std::string> inherited_environment() {
   std::vector<std::string> result;
   for (const auto variable : environment::current()) {
     std::string text = variable.native_string();
-    if (text.rfind("TUNE_", 0) != 0) result.push_back(std::move(text));
+    if (is_inherited(name_of(text))) result.push_back(std::move(text));
   }
   return result;
 }

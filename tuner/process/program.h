@@ -15,7 +15,10 @@ struct Program {
 };
 
 /// This process's environment without the variables that a driver gives to its trials (TUNE_...):
-/// a driver may itself run as a trial, and must not pass on the outer driver's.
+/// a driver may itself run as a trial, and must not pass on the outer driver's. Nor has it what
+/// Slurm says of a job's request and of its tasks (SLURM_..., SRUN_...): srun takes them for
+/// options, which win over those it is given, and libraries take a trial for a task of theirs. What
+/// only says where somebody is stays.
 std::vector<std::string> inherited_environment();
 
 /// A name without a slash is looked up in the PATH of the process to be; a relative path is taken

@@ -457,15 +457,23 @@ void Loop::on(const ControlAsked& wakeup) {
 }
 
 void Loop::on(const NodeJoined& wakeup) {
+  if (wakeup.instead_of) awaited_nodes_.erase(*wakeup.instead_of);
   launch_.add_node(wakeup.node);
   attempts_.add_node(wakeup.node.totals);
   callbacks_.notice("node " + wakeup.node.name + " has joined");
 }
 
 void Loop::on(const NodeLost& wakeup) {
+  const bool was_awaited = awaited_nodes_.erase(wakeup.node) > 0;
+  if (wakeup.is_awaited) awaited_nodes_.insert(wakeup.node);
   attempts_.lose_node(wakeup.node);
-  callbacks_.notice(wakeup.reason + "; what ran there goes on elsewhere from its last checkpoint");
-  if (attempts_.has_node() || shutdown_) return;
+  callbacks_.notice(wakeup.reason +
+                    (was_awaited ? ""
+                     : wakeup.is_awaited
+                         ? "; its agent is started again, and what ran there goes on from its last "
+                           "checkpoint"
+                         : "; what ran there goes on elsewhere from its last checkpoint"));
+  if (attempts_.has_node() || !awaited_nodes_.empty() || shutdown_) return;
   interrupt("no node is left that trials could run on");
   shutdown_.gives_up = true;
 }

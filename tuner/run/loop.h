@@ -137,6 +137,7 @@ class Loop {
   Seconds woke_at_ = 0;                   ///< steady; when the last wait returned
   /// At which step the last try to start a trial stopped.
   enum class Obstacle { failures, slot, choice, disk } obstacle_ = Obstacle::choice;
+  std::set<int> awaited_nodes_;                   ///< that are lost and may come back
   std::string told_waits_;                        ///< to callbacks
   std::vector<TrialId> told_hangs_;               ///< to callbacks
   std::pair<Obstacle, Seconds> told_waits_of_{};  ///< then; steady

@@ -75,6 +75,7 @@ constexpr ChangeRule resume_rules[] = {
     {"/failure_config/max_failures_in_a_row", ""},
     {"/failure_config/retry_on", ""},
     {"/failure_config/never_retry_on", ""},
+    {"/cluster/type", ""},
     {"/cluster/hosts", ""},
     {"/cluster/launcher", ""},
     {"/cluster/bind", ""},

@@ -49,6 +49,10 @@ struct TrialWorkers {
 
 /// The machines that trials run on, each under an agent of its own (`tune agent`).
 struct ClusterConfig {
+  enum class Type { none, hosts, slurm };
+  /// None: hosts if there are any, else the allocation of Slurm's that the driver is in, else this
+  /// machine.
+  std::optional<Type> type;
   std::vector<std::string> hosts;  ///< empty: trials run on this machine
   /// Starts an agent; see host_launcher.h for its words.
   std::vector<std::string> launcher = {"ssh", "-o", "BatchMode=yes", "${host}", "${agent}"};

@@ -1,7 +1,9 @@
 // The part of a spec that says on which other machines its trials run.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
+#include <utility>
 
 #include "tuner/spec/spec_parts.h"
 
@@ -42,6 +44,26 @@ std::optional<std::vector<std::string>> to_hosts(const Json& json) {
   return are_good && each.size() == hosts->size() ? hosts : std::nullopt;
 }
 
+constexpr std::array<std::pair<const char*, ClusterConfig::Type>, 3> types = {{
+    {"none", ClusterConfig::Type::none},
+    {"hosts", ClusterConfig::Type::hosts},
+    {"slurm", ClusterConfig::Type::slurm},
+}};
+
+std::optional<ClusterConfig::Type> to_type(const Json& json) {
+  for (const auto& [name, type] : types) {
+    if (json == name) return type;
+  }
+  return std::nullopt;
+}
+
+Json from_type(ClusterConfig::Type wanted) {
+  for (const auto& [name, type] : types) {
+    if (type == wanted) return name;
+  }
+  return nullptr;
+}
+
 std::optional<Seconds> to_lease(const Json& json) {
   const auto seconds = to_seconds(json);
   return seconds && *seconds >= 1 ? seconds : std::nullopt;
@@ -55,8 +77,9 @@ void parse_cluster(const FieldReader& top, ExperimentSpec& spec, std::vector<Pro
   if (!json->is_object()) return top.wrong("cluster", "an object", *json);
   const FieldReader fields(*json, "/cluster", problems);
   ClusterConfig& cluster = spec.cluster;
-  if (fields.find("hosts") == nullptr) {
-    fields.complain("hosts", "cluster needs hosts, a list of names");
+  fields.read("type", "\"none\" (this machine), \"hosts\" or \"slurm\"", to_type, cluster.type);
+  if (cluster.type == ClusterConfig::Type::hosts && fields.find("hosts") == nullptr) {
+    fields.complain("hosts", "a cluster of hosts needs hosts, a list of names");
   }
   std::optional<std::vector<std::string>> hosts;
   fields.read("hosts", "a list of different names of hosts like [\"node1\", \"ada@node2\"]",
@@ -71,7 +94,8 @@ void parse_cluster(const FieldReader& top, ExperimentSpec& spec, std::vector<Pro
 }
 
 Json cluster_to_json(const ClusterConfig& cluster) {
-  return {{"hosts", cluster.hosts.empty() ? Json() : Json(cluster.hosts)},
+  return {{"type", cluster.type ? from_type(*cluster.type) : Json()},
+          {"hosts", cluster.hosts.empty() ? Json() : Json(cluster.hosts)},
           {"launcher", cluster.launcher},
           {"bind", cluster.bind ? Json(*cluster.bind) : Json()},
           {"agent_lease_s", cluster.agent_lease_s}};

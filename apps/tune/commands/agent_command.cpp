@@ -7,16 +7,20 @@
 #include "tuner/base/error.h"
 #include "tuner/cluster/agent.h"
 #include "tuner/cluster/cluster_files.h"
+#include "tuner/cluster/slurm.h"
 #include "tuner/version.h"
 
 namespace tune {
 
 int agent_command(const AgentRequest& request) {
   AsioReactor reactor;
+  const auto job = slurm_job(own_environment);
+  const std::string here = slurm_node(own_environment).value_or(host_name());
   const AgentEnd end = run_agent(
       reactor, {.directory = std::filesystem::absolute(request.directory).lexically_normal(),
-                .node = request.node.empty() ? host_name() : request.node,
-                .version = version()});
+                .node = request.node.empty() ? here : request.node,
+                .version = version(),
+                .is_warned_by_signal = job && job->is_task});
   switch (end.kind) {
     case AgentEnd::Kind::released:
       return exit_ok;

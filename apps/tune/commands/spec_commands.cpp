@@ -11,6 +11,7 @@
 #include "tuner/run.h"
 #include "tuner/run/commit/make_policies.h"
 #include "tuner/spec/spec_warnings.h"
+#include "tuner/start_cluster.h"
 
 namespace tune {
 
@@ -71,7 +72,7 @@ void print_preview(const SpecDocument& document, const ExperimentSpec& spec, con
       {"searcher", spec.searcher.dump()},
       {"scheduler", spec.scheduler.dump()},
   };
-  if (!spec.cluster.hosts.empty()) {
+  if (!runs_here(spec.cluster)) {
     lines.emplace_back("total", "what the nodes have, which is seen once their agents have joined");
     lines.emplace_back("each trial", amounts_text(spec.resources_per_trial));
   } else {
@@ -116,7 +117,7 @@ void print_preview_json(const SpecDocument& document, const ExperimentSpec& spec
               {"configs", preview.configs},
               {"resources", resources},
               {"resources_per_trial", spec.resources_per_trial},
-              {"at_once", spec.cluster.hosts.empty() ? Json(preview.at_once) : Json()},
+              {"at_once", runs_here(spec.cluster) ? Json(preview.at_once) : Json()},
               {"notices", list_of(document, warnings_about(spec))}});
 }
 
@@ -147,7 +148,7 @@ int preview_command(const SpecSource& source, bool json) {
   if (!spec) return exit_bad_input;
   const DetectedResources detected = detect_resources();
   // What nodes have, this machine does not know.
-  const bool is_here = spec->cluster.hosts.empty();
+  const bool is_here = runs_here(spec->cluster);
   const Resources totals = is_here ? total_resources(*spec, detected) : Resources();
   const Preview preview = look_ahead(*spec, catalogue, totals);
   (json ? print_preview_json : print_preview)(document, *spec, preview, totals, detected);

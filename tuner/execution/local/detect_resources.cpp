@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -90,9 +91,23 @@ void apply_cgroups(const DetectionRoots& roots, CpuLimit& limit) {
   }
 }
 
+/// Of a node that a job has a part of; not every cluster confines it to that.
+void apply_slurm(const DetectionRoots& roots, CpuLimit& limit) {
+  const std::string name = "SLURM_CPUS_ON_NODE";
+  const auto value = roots.environment(name);
+  if (!value) return;
+  int cpus = 0;
+  const char* const end = value->data() + value->size();
+  const auto [stopped, error] = std::from_chars(value->data(), end, cpus);
+  if (error == std::errc() && stopped == end && cpus > 0) {
+    limit.at_most(cpus, name + "=" + *value);
+  }
+}
+
 void detect_cpus(const DetectionRoots& roots, DetectedResources& found) {
   CpuLimit limit;
   limit.at_most(roots.affinity_cpus(), "the scheduler's affinity");
+  apply_slurm(roots, limit);
   apply_cgroups(roots, limit);
   found.cpus = std::max(1, static_cast<int>(std::floor(limit.cpus)));
   found.cpus_from = std::move(limit.from);

@@ -27,8 +27,9 @@ struct DetectionRoots {
 DetectionRoots machine_roots();
 
 struct DetectedResources {
-  /// At least 1: the smallest of affinity and cgroup limits, a fraction rounded down, since a
-  /// whole-cpu trial on the last fraction would slow all.
+  /// At least 1: the smallest of affinity, cgroup limits and what Slurm has granted
+  /// (SLURM_CPUS_ON_NODE), a fraction rounded down, since a whole-cpu trial on the last fraction
+  /// would slow all.
   int cpus = 1;
   std::string cpus_from;  ///< how they were found, a phrase
   /// By device, what CUDA_VISIBLE_DEVICES must say to get it: a number, a UUID or a MIG name.

@@ -1,0 +1,242 @@
+"""A search over the nodes of a Slurm job: real daemons on loopback, with stand-ins for gpus.
+
+One cluster serves all tests. They need root and the packages slurmctld, slurmd, slurm-client and munge.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+from cli_support import TUNE, main
+from driver_support import SLOW, DriverCase
+
+SCRIPTS = os.path.join(os.path.dirname(__file__), "..", "cluster")
+PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch"]
+
+
+#: A program that takes its time, and keeps its environment.
+SHOWING = [
+    sys.executable,
+    "-c",
+    """
+import json, os, runpy, sys
+with open("shown", "w", encoding="utf-8") as file:
+    json.dump(dict(os.environ), file)
+os.rename("shown", "environment.json")
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+runpy.run_path(sys.argv[1], run_name="__main__")
+""",
+    SLOW[1],
+]
+
+
+def obstacle():
+    """Why no cluster can be started here; empty: one can."""
+    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+    if missing:
+        return f"there is no {', '.join(missing)}"
+    return "" if os.geteuid() == 0 else "the daemons need root"
+
+
+def script(name, *arguments):
+    return subprocess.run(
+        [os.path.join(SCRIPTS, name), *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+
+
+def ask(*command):
+    """What one of Slurm's commands answers."""
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    ).stdout.strip()
+
+
+def setUpModule():
+    if obstacle():
+        return
+    settings = {"SLURM_LAB_NODES": "3", "SLURM_LAB_CPUS": "2", "SLURM_LAB_GPUS": "2"}
+    os.environ.update(settings)
+    for name, value in re.findall(r"export (\w+)=(\S+)", script("slurm_up.sh")):
+        os.environ[name] = value
+    unittest.addModuleCleanup(script, "slurm_down.sh")
+
+
+@unittest.skipIf(obstacle(), obstacle())
+class SlurmTest(DriverCase):
+    def setUp(self):
+        super().setUp()
+        # salloc that is killed leaves its job.
+        self.addCleanup(ask, "scancel", "--user=root")
+
+    def spec(self, config, **fields):
+        fields = {"max_concurrent_trials": None, "num_samples": 6, **fields}
+        super().spec(config, **fields)
+
+    def allocated(self, *options):
+        """What a command begins with that runs in an allocation."""
+        return ["salloc", "--no-kill", "--quiet", *options]
+
+    def run_in(self, allocation, *words, expect=0, **environment):
+        done = self.tune(*words, under=allocation, expect=expect, **environment)
+        return done.out + done.err
+
+    def environments(self):
+        """What each trial's program had in its environment, by trial."""
+        found = {}
+        for path in glob.glob(self.path("results/spec/trial_*/work/environment.json")):
+            with open(path, encoding="utf-8") as file:
+                found[path.split("/")[-3]] = json.load(file)
+        return found
+
+    def node_of_trials(self):
+        return {trial["trial_id"]: trial["node"] for trial in self.json("ls", "results/spec")}
+
+    def test_a_search_in_an_allocation_uses_the_gpus_of_all_its_nodes_each_for_one_trial(self):
+        self.spec(
+            {"iterations": 2, "block_at": 2},
+            num_samples=5,
+            resources_per_trial={"gpu": 1},
+            trainable={"command": SHOWING},
+        )
+        # Nodes that differ: 2 gpus on two of them, 1 on the third.
+        driver = self.start(
+            "run", "spec.json", "--progress", "none", prefix=self.allocated("-N3", "-n3", "--gpus=5")
+        )
+        self.wait_until(lambda: len(self.environments()) == 5, "five trials at one time")
+        self.write("go", "")
+        said = self.finish(driver, expect=0)
+        self.assertEqual(said.count("trials run on 3 nodes"), 1, said)
+        self.assertRegex(said, r"of Slurm's job \d+")
+        nodes = self.node_of_trials()
+        seen = self.environments()
+        devices = {(nodes[trial], has["CUDA_VISIBLE_DEVICES"]) for trial, has in seen.items()}
+        self.assertEqual(len(devices), 5, devices)
+        self.assertEqual({node for node, _ in devices}, {"n1", "n2", "n3"})
+
+    def test_a_request_that_is_inherited_reaches_neither_srun_nor_trials(self):
+        self.spec(
+            {"iterations": 1},
+            num_samples=4,
+            resources_per_trial={"gpu": 1},
+            trainable={"command": SHOWING},
+        )
+        said = self.run_in(
+            [
+                *self.allocated("-N2", "--gpus-per-node=2"),
+                *("env", "SLURM_EXPORT_ENV=NONE", "SLURM_GRES=none", "SLURM_NTASKS=7"),
+            ],
+            *("run", "spec.json", "--progress", "none"),
+        )
+        self.assertIn('n2 {"cpu":1.0,"gpu":2.0}', said)
+        self.assertEqual(len(self.environments()), 4)
+        for has in self.environments().values():
+            self.assertIn("PATH", has)
+            self.assertIn("SLURM_JOB_ID", has)
+            taken = [name for name in has if re.match(r"SLURM_(N?TASKS|PROCID|STEP|GPUS|GRES)", name)]
+            self.assertEqual(taken, [])
+
+    def test_a_spec_without_a_cluster_leaves_the_allocation_alone(self):
+        self.spec({"iterations": 1}, num_samples=1)
+        said = self.run_in(
+            self.allocated("-N2"), "run", "spec.json", "--cluster", "none", "--progress", "none"
+        )
+        self.assertNotIn("trials run on", said)
+        self.assertEqual(set(self.node_of_trials().values()), {os.uname().nodename})
+
+    def test_slurm_without_an_allocation_is_refused_with_what_begins_one(self):
+        self.spec({"iterations": 1})
+        said = self.refused("run", "spec.json", "--cluster", "slurm")
+        for word in ["salloc", "sbatch", "tune submit"]:
+            self.assertIn(word, said)
+        self.assertFalse(os.path.exists(self.path("results/spec/CURRENT")))
+
+    def test_an_allocation_that_has_ended_is_refused_with_its_number(self):
+        self.spec({"iterations": 1})
+        done = self.tune("run", "spec.json", expect=2, SLURM_JOB_ID="4711", SLURM_JOB_NODELIST="n[1-2]")
+        self.assertIn("4711", done.err)
+        self.assertIn("--cluster none", done.err)
+
+    def agents(self):
+        """Their process ids, by node."""
+        found = {}
+        for process in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{process}/cmdline", "rb") as file:
+                    words = file.read().decode().split("\0")
+                with open(f"/proc/{process}/environ", "rb") as file:
+                    variables = file.read().decode().split("\0")
+            except (OSError, ValueError):
+                continue
+            if words[:2] == [TUNE, "agent"] and words[2].startswith(self.dir):
+                named = dict(word.split("=", 1) for word in variables if "=" in word)
+                found[named["SLURMD_NODENAME"]] = int(process)
+        return found
+
+    def test_an_agent_that_dies_alone_is_started_again_and_its_trials_go_on(self):
+        self.spec({"iterations": 4, "block_at": 3}, num_samples=2, resources_per_trial={"gpu": 2})
+        driver = self.start(
+            *("run", "spec.json", "--progress", "none", "--agent-lease-s", "1000"),
+            prefix=self.allocated("-N2", "--gpus-per-node=2"),
+        )
+        self.wait_for_iteration(2)
+        os.kill(self.agents()["n2"], signal.SIGKILL)
+        self.wait_until(
+            lambda: len([e for e in self.lines("events", "results/spec") if e["e"] == "attempt"]) == 3,
+            "its trial runs again",
+        )
+        self.assertEqual(set(self.agents()), {"n1", "n2"})
+        self.write("go", "")
+        said = self.finish(driver, expect=0)
+        self.assertIn("node n2 is lost", said)
+        self.assertIn("node n2 has joined", said)
+        self.assertEqual(set(self.node_of_trials().values()), {"n1", "n2"})
+        for trial in (0, 1):
+            self.assertEqual(self.iterations(trial), [1, 2, 3, 4])
+
+    def test_a_node_that_fails_is_out_and_its_trials_go_on_elsewhere(self):
+        self.spec({"iterations": 4, "block_at": 3}, num_samples=2, resources_per_trial={"gpu": 1})
+        driver = self.start(
+            *("run", "spec.json", "--progress", "none", "--agent-lease-s", "1"),
+            prefix=self.allocated("-N2", "-w", "n1,n3", "--gpus-per-node=2"),
+        )
+        self.addCleanup(ask, "scontrol", "update", "nodename=n3", "state=resume")
+        self.wait_for_iteration(2)
+        script("slurm_node.sh", "kill", "n3")
+        script("slurm_node.sh", "reboot", "n3")
+        self.write("go", "")
+        said = self.finish(driver, expect=0)
+        self.assertIn("node n3 is lost", said)
+        self.assertEqual(set(self.node_of_trials().values()), {"n1"})
+
+    def test_a_driver_that_is_killed_leaves_no_agent_and_is_resumed_in_its_allocation(self):
+        self.spec({"iterations": 4, "block_at": 3}, num_samples=2, resources_per_trial={"gpu": 1})
+        shell = f"{TUNE} run spec.json --progress none; {TUNE} resume results/spec --progress none"
+        allocation = subprocess.Popen(
+            [*self.allocated("-N2", "--gpus-per-node=1"), "sh", "-c", shell],
+            cwd=self.dir,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.addCleanup(self.end, allocation)
+        self.wait_for_iteration(2)
+        before = self.agents()
+        os.kill(self.json("status", "results/spec")["driver"]["pid"], signal.SIGKILL)
+        self.wait_until(lambda: not set(before.values()) & set(self.agents().values()), "no agent is left")
+        self.write("go", "")
+        self.assertEqual(allocation.wait(240), 0)
+        for trial in (0, 1):
+            self.assertEqual(self.iterations(trial), [1, 2, 3, 4])
+
+
+if __name__ == "__main__":
+    main()
