@@ -44,7 +44,8 @@ int run_command_line(std::vector<std::string> arguments) {
   // The trainable's own words are nobody else's options. Of who takes none, what stands behind the
   // hyphens are arguments that may begin with one.
   static const std::set<std::string, std::less<>> with_command = {
-      "run", "resume", "validate", "preview", "check", "init", "suggest", "simulate", "complete"};
+      "run",   "resume", "submit",  "validate", "preview",
+      "check", "init",   "suggest", "simulate", "complete"};
   const auto dashes = !arguments.empty() && with_command.contains(arguments.front())
                           ? std::find(arguments.begin(), arguments.end(), "--")
                           : arguments.end();

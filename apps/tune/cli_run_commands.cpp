@@ -42,6 +42,39 @@ void add_agent(CLI::App& app, Line& line) {
       ->type_name("NAME");
 }
 
+void add_margin(CLI::App& command, double& margin_s) {
+  command.add_option("--margin", margin_s, "So long before the job's end all trials are saved")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(30.0, 1e6))
+      ->capture_default_str();
+}
+
+void add_submit(CLI::App& app, Line& line) {
+  SubmitRequest& request = line.submit;
+  CLI::App* const submit = add_command(
+      app, "submit", "Give a search to Slurm, as a job that is requeued until it is done",
+      "  tune submit spec.json --nodes 4 --gpus-per-node 8 --time 8:00:00\n"
+      "  tune submit spec.json --nodes 2 --time 1-0 -- --partition=long --exclusive\n");
+  add_spec(*submit, line.spec);
+  submit->add_option("--nodes", request.nodes, "Of the job")->type_name("N")->required();
+  submit->add_option("--gpus-per-node", request.gpus_per_node, "On each of them [none]")
+      ->type_name("N");
+  submit
+      ->add_option("--time", request.time,
+                   "Of each run of the job: 30 (minutes), 8:00:00, 1-12:00:00")
+      ->type_name("TIME")
+      ->required();
+  add_margin(*submit, request.margin_s);
+}
+
+void add_batch(CLI::App& app, Line& line) {
+  CLI::App* const batch =
+      add_command(app, "batch", "What a job of tune submit runs: its driver, and the job's end",
+                  "  tune batch /shared/results/digits --margin 120\n");
+  add_directory(*batch, line.batch.directory);
+  add_margin(*batch, line.batch.margin_s);
+}
+
 void add_check(CLI::App& app, Line& line) {
   CheckRequest& request = line.check;
   CLI::App* const check =
@@ -184,7 +217,9 @@ void add_run_commands(CLI::App& app, Line& line) {
                    "With a longer --stop: trials that a shorter one has ended go on too");
   add_spec_fields(*resume, line.spec, SpecFields::changes);
   add_style(*resume, line.style);
+  add_submit(app, line);
   add_agent(app, line);
+  add_batch(app, line);
 }
 
 void add_remote_commands(CLI::App& app, Line& line) {

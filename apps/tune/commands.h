@@ -42,6 +42,24 @@ struct ResumeRequest {
 /// `changes`: over the recorded spec, without a file.
 int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style);
 
+/// This program, as the machines of a cluster are to find it.
+std::string own_program();
+
+struct SubmitRequest {
+  std::string nodes, gpus_per_node, time;  ///< as sbatch has them
+  double margin_s = 120;                   ///< before the job's end, for saving
+  std::vector<std::string> others;         ///< options for sbatch
+};
+/// Gives the search to Slurm as a job that is requeued until it is done.
+int submit_command(const SpecSource& source, const SubmitRequest& request);
+
+struct BatchRequest {
+  std::string directory;
+  double margin_s = 120;
+};
+/// What such a job runs: starts the driver, and sees to the job's end.
+int batch_command(const BatchRequest& request);
+
 struct AgentRequest {
   std::string directory;
   std::string node;  ///< its name; empty: the host's

@@ -2,6 +2,7 @@
 #include "apps/tune/dispatch.h"
 
 #include <set>
+#include <utility>
 
 #include "tuner/base/error.h"
 
@@ -28,6 +29,13 @@ int carry_out(const std::string& name, Line& line) {
   }
   if (name == "resume") return resume_command(line.resume, line.spec, line.style);
   if (name == "agent") return agent_command(line.agent);
+  if (name == "batch") return batch_command(line.batch);
+  if (name == "submit") {
+    if (line.spec.file.empty()) throw user_error("give a spec file: tune submit spec.json");
+    // What stands behind the hyphens is sbatch's here.
+    line.submit.others = std::exchange(line.spec.command, {});
+    return submit_command(line.spec, line.submit);
+  }
   if (name == "pull") return pull_command(line.remote);
   if (name == "fetch") return fetch_command(line.remote);
   if (name == "push") return push_command(line.remote);

@@ -13,6 +13,8 @@ struct Line {
   RunStyle style;
   ResumeRequest resume;
   AgentRequest agent;
+  SubmitRequest submit;
+  BatchRequest batch;
   RemoteRequest remote;
   ListRequest list;
   CompareRequest compare;

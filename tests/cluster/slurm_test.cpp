@@ -14,6 +14,7 @@
 #include "tuner/base/error.h"
 #include "tuner/cluster/cluster_files.h"
 #include "tuner/cluster/slurm_launcher.h"
+#include "tuner/cluster/submitted_job.h"
 
 using namespace tune;
 using namespace tune::test;
@@ -210,4 +211,31 @@ TEST_CASE("An agent is started again once, on its node alone and beside the firs
   const std::string given = read_file(srun.given());
   const std::string again = given.substr(given.find('\n') + 1);
   CHECK_THAT(again, Contains("--overlap") && Contains("--nodelist=n2") && Contains("--ntasks=1 "));
+}
+
+TEST_CASE("A job's script says what it asks for, and runs one program", "[cluster][unit]") {
+  const std::string text = job_script_text({.name = "my search",
+                                            .nodes = "2-4",
+                                            .gpus_per_node = "8",
+                                            .time = "8:00:00",
+                                            .others = {"--comment=it's mine"}},
+                                           "/sh ared/50%/x", {"/opt/tune", "batch", "/sh ared/x"});
+  CHECK_THAT(text, Catch::Matchers::StartsWith("#!/bin/bash\n"));
+  for (const char* const line :
+       {"#SBATCH '--job-name=my search'\n", "#SBATCH --nodes=2-4\n", "#SBATCH --gpus-per-node=8\n",
+        "#SBATCH --time=8:00:00\n", "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n",
+        "#SBATCH '--output=/sh ared/50%%/x/job/out.log'\n",
+        "exec /opt/tune batch '/sh ared/x'\n"}) {
+    CHECK_THAT(text, Contains(line));
+  }
+}
+
+TEST_CASE("What a job is asked for is said once", "[cluster][unit]") {
+  for (const char* const option :
+       {"--nodes=4", "-N", "-N4", "--time", "-t1:00", "--gpus-per-node=2", "--array=1-4", "-a1-4",
+        "--wrap=true", "--wait"}) {
+    CHECK_FALSE(reserved_option({"--exclusive", option}).empty());
+  }
+  CHECK(
+      reserved_option({"--nodelist=n1", "--time-min=1", "--partition", "gpu", "-p", "x"}).empty());
 }

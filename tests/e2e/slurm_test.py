@@ -237,6 +237,83 @@ class SlurmTest(DriverCase):
         for trial in (0, 1):
             self.assertEqual(self.iterations(trial), [1, 2, 3, 4])
 
+    def submit(self, *words, expect=0):
+        return self.tune("submit", "spec.json", *words, expect=expect)
+
+    def job(self):
+        """The number of the experiment's job."""
+        with open(self.path("results/spec/job/submitted.json"), encoding="utf-8") as file:
+            return json.load(file)["job"]
+
+    def test_what_slurm_refuses_is_said_in_its_words_and_nothing_is_left(self):
+        self.spec({"iterations": 1})
+        words = ["submit", "spec.json", "--nodes", "2", "--time", "1:00:00"]
+        said = self.refused(*words, "--", "--partition=nope")
+        self.assertIn("nothing was submitted", said)
+        self.assertIn("partition", said)
+        self.assertIn("nope", said)
+        self.assertFalse(os.path.exists(self.path("results/spec")))
+        self.assertEqual(ask("squeue", "--noheader"), "")
+
+    def test_a_request_that_contradicts_itself_is_refused_before_slurm_is_asked(self):
+        self.spec({"iterations": 1})
+        good = ["submit", "spec.json", "--nodes", "2", "--time", "10"]
+        for extra in (["--nodes=4"], ["-N4"], ["--time", "5"], ["-t5"], ["--array=1-9"]):
+            self.assertIn(extra[0][:2], self.refused(*good, "--", *extra))
+        short = self.refused("submit", "spec.json", "--nodes", "2", "--time", "3")
+        self.assertIn("twice", short)
+        self.assertIn("--time must be", self.refused(*good[:-1], "soon"))
+        self.assertIn("cluster.hosts", self.refused(*good, "--hosts", "oak"))
+
+    def test_a_job_that_waits_is_shown_refused_again_and_stopped(self):
+        self.spec({"iterations": 1})
+        words = ["--nodes", "2", "--time", "10"]
+        self.submit(*words, "--", "--hold")
+        job = self.job()
+        self.assertRegex(self.tune("status", "results/spec").out, rf"job +{job} PENDING .*2 nodes")
+        self.assertIn(f"job {job}", self.refused("submit", "spec.json", *words))
+        self.assertIn(job, self.tune("stop", "results/spec").out)
+        self.assertEqual(ask("squeue", "--noheader"), "")
+        self.submit(*words, "--", "--hold")
+        self.assertNotEqual(self.job(), job)
+
+    def test_a_job_whose_time_is_over_saves_its_trials_is_requeued_and_goes_on_until_all_is_done(self):
+        self.spec(
+            {"iterations": 8, "block_at": 4},
+            num_samples=2,
+            checkpoint_config={},
+            resources_per_trial={"gpu": 1},
+        )
+        self.submit(
+            *("--nodes", "2", "--gpus-per-node", "1", "--time", "10", "--margin", "45"),
+            *("--", "--hold"),
+        )
+        job = self.job()
+        # Of a minute there are 15 s until its trials are to be saved.
+        ask("scontrol", "update", f"JobId={job}", "TimeLimit=1")
+        ask("scontrol", "release", job)
+        self.wait_for_iteration(3)
+        self.wait_until(lambda: "all trials are saved" in self.log(), "its time is nearly over")
+        self.write("go", "")
+        self.wait_until(lambda: "Restarts=1" in ask("scontrol", "show", "job", job), "it is requeued")
+        self.wait_until(lambda: self.states_or_none() == ["TERMINATED"] * 2, "the search is done")
+        self.wait_until(lambda: "COMPLETED" in ask("scontrol", "show", "job", job), "so is its job")
+        for trial in (0, 1):
+            self.assertEqual(self.iterations(trial), list(range(1, 9)))
+        self.assertIn(f"of Slurm's job {job}", self.log())
+        self.assertNotIn("begin anew", self.log())
+        self.assertRegex(self.tune("status", "results/spec").out, rf"job +{job} COMPLETED")
+
+    def log(self):
+        try:
+            return self.read("results/spec/job/out.log")
+        except FileNotFoundError:
+            return ""
+
+    def states_or_none(self):
+        done = self.tune("ls", "results/spec", "--json", expect=None)
+        return [trial["state"] for trial in json.loads(done.out)] if done.returncode == 0 else None
+
 
 if __name__ == "__main__":
     main()

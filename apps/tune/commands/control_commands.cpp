@@ -9,6 +9,7 @@
 #include "tuner/base/error.h"
 #include "tuner/base/json_limits.h"
 #include "tuner/base/quoted.h"
+#include "tuner/cluster/submitted_job.h"
 #include "tuner/control/control_client.h"
 #include "tuner/disk/lock.h"
 #include "tuner/journal/experiment_store.h"
@@ -177,6 +178,17 @@ Json to_config(const std::string& text) {
   }
 }
 
+/// A job that waits is taken out of the queue; empty: none does.
+std::string stop_waiting_job(const std::filesystem::path& directory) {
+  const auto id = read_submitted(directory);
+  if (!id) return "";
+  const auto job = look_at_job(*id);
+  if (!job || job->state != "PENDING") return "";
+  const SlurmAnswer answer = ask_slurm({"scancel", *id});
+  if (answer.exit_code != 0) throw machine_error("cannot end job " + *id + ": " + answer.said);
+  return "job " + *id + " waited in the queue, and was taken out of it; tune submit goes on";
+}
+
 }  // namespace
 
 int control_command(const ControlOptions& options) {
@@ -189,8 +201,18 @@ int control_command(const ControlOptions& options) {
       throw user_error("a trial is written like 3 or trial_00003, got " + as_quoted(options.trial));
     }
   }
-  require_experiment(options.directory);
   const auto directory = std::filesystem::absolute(options.directory).lexically_normal();
+  if (options.kind == ControlRequest::Kind::stop && !request.trial) {
+    if (const auto sentence = stop_waiting_job(directory); !sentence.empty()) {
+      if (options.json) {
+        print_json(answer_json(request, {.accepted = true, .sentence = sentence}));
+      } else {
+        print(sentence + "\n");
+      }
+      return exit_ok;
+    }
+  }
+  require_experiment(options.directory);
   const auto files = make_posix_file_system();
   ControlClient client = connect(*files, directory, options);
   const ControlAnswer answer = client.ask(request);

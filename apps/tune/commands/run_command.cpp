@@ -44,13 +44,6 @@ class NoticePrinter final : public Callback {
   OutputPump pump_{STDERR_FILENO};
 };
 
-/// As the machines of a cluster are to find it.
-std::string own_program() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? "tune" : program.string();
-}
-
 RunOptions run_options(const RunStyle& style) {
   RunOptions options;
   options.strict = style.strict;
@@ -350,6 +343,12 @@ std::optional<ExperimentSpec> check_changes(const SpecDocument& document,
 }
 
 }  // namespace
+
+std::string own_program() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "tune" : program.string();
+}
 
 int run_command(const SpecSource& source, const RunStyle& style, const std::string& resume) {
   const SpecDocument document = assemble_spec(source);

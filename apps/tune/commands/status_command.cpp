@@ -2,6 +2,10 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/status_follow.h"
+#include "tuner/base/error.h"
+#include "tuner/cluster/submitted_job.h"
+#include "tuner/disk/file_system.h"
+#include "tuner/journal/experiment_store.h"
 #include "tuner/view/status.h"
 #include "tuner/view/status_text.h"
 
@@ -20,6 +24,18 @@ int exit_code_of(const StatusView& seen) {
   return is_bad ? exit_trials_failed : exit_ok;
 }
 
+/// The job of Slurm's that the experiment was given to; empty: it was not.
+std::string job_text(const std::filesystem::path& directory) {
+  const auto id = read_submitted(directory);
+  if (!id) return "";
+  try {
+    const auto job = look_at_job(*id);
+    return job ? text_of(*id, *job) : *id + " has ended";
+  } catch (const Error& error) {
+    return *id + ", of which Slurm says nothing: " + error.what();
+  }
+}
+
 StatusFrame frame_of(const StatusRequest& request) {
   const StatusView seen = look_at_status(request.directory);
   return {.screen = pairs_text(status_lines(seen)),
@@ -34,11 +50,21 @@ StatusFrame frame_of(const StatusRequest& request) {
 
 int status_command(const StatusRequest& request) {
   if (request.follow) return follow_status([&] { return frame_of(request); });
+  const std::string job = job_text(request.directory);
+  if (!job.empty() && !ExperimentStore::exists(*make_posix_file_system(), request.directory)) {
+    if (request.json) throw user_error(request.directory + " has not begun: its job is " + job);
+    print_pairs({{"experiment", request.directory + " has not begun"}, {"job", job}});
+    return exit_ok;
+  }
   const StatusView seen = look_at_status(request.directory);
   if (request.json) {
-    print_json(status_json(seen));
+    Json json = status_json(seen);
+    json["job"] = job.empty() ? Json() : Json(job);
+    print_json(json);
   } else {
-    print_pairs(status_lines(seen));
+    auto lines = status_lines(seen);
+    if (!job.empty()) lines.emplace_back("job", job);
+    print_pairs(lines);
   }
   return exit_ok;
 }

@@ -1,0 +1,107 @@
+// Writes the script of a job, and keeps its number.
+#include "tuner/cluster/submitted_job.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "trainable/values.h"
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+#include "tuner/base/quoted.h"
+#include "tuner/disk/file_system.h"
+
+namespace tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path submitted_file(const fs::path& experiment) {
+  return job_directory(experiment) / "submitted.json";
+}
+
+/// In a name of a file for sbatch a percent sign begins a word of Slurm's.
+std::string with_percents_doubled(const std::string& text) {
+  std::string doubled;
+  for (const char c : text) doubled += c == '%' ? std::string("%%") : std::string(1, c);
+  return doubled;
+}
+
+}  // namespace
+
+fs::path job_directory(const fs::path& experiment) { return experiment / "job"; }
+fs::path job_script(const fs::path& experiment) { return job_directory(experiment) / "script.sh"; }
+fs::path job_spec(const fs::path& experiment) { return job_directory(experiment) / "spec.json"; }
+fs::path job_log(const fs::path& experiment) { return job_directory(experiment) / "out.log"; }
+
+std::string job_script_text(const JobRequest& request, const fs::path& experiment,
+                            const std::vector<std::string>& batch) {
+  std::vector<std::string> options = {"--job-name=" + request.name, "--nodes=" + request.nodes,
+                                      "--time=" + request.time};
+  if (!request.gpus_per_node.empty()) options.push_back("--gpus-per-node=" + request.gpus_per_node);
+  options.insert(options.end(),
+                 {"--requeue", "--no-kill", "--open-mode=append",
+                  "--output=" + with_percents_doubled(job_log(experiment).native())});
+  options.insert(options.end(), request.others.begin(), request.others.end());
+  std::string text =
+      "#!/bin/bash\n"
+      "# Written by tune submit, which writes it anew. The job is requeued, and the search goes "
+      "on\n"
+      "# with each run of it, until it is done.\n";
+  for (const std::string& option : options) text += "#SBATCH " + shell_word(option) + "\n";
+  text += "exec";
+  for (const std::string& word : batch) text += " " + shell_word(word);
+  return text + "\n";
+}
+
+std::string reserved_option(const std::vector<std::string>& others) {
+  constexpr std::array<const char*, 8> names = {"--nodes",     "--time",    "--gpus-per-node",
+                                                "--array",     "--wrap",    "--wait",
+                                                "--test-only", "--parsable"};
+  constexpr std::array<const char*, 4> letters = {"-N", "-t", "-a", "-W"};
+  for (const std::string& word : others) {
+    for (const std::string name : names) {
+      if (word == name || word.starts_with(name + "=")) return name;
+    }
+    for (const std::string letter : letters) {
+      if (word.starts_with(letter)) return letter;
+    }
+  }
+  return "";
+}
+
+void write_submitted(const fs::path& experiment, const std::string& id) {
+  const Json json = {{"job", id}};
+  make_posix_file_system(Access::owner)->replace(submitted_file(experiment), json.dump() + "\n");
+}
+
+std::optional<std::string> read_submitted(const fs::path& experiment) {
+  const fs::path file = submitted_file(experiment);
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return std::nullopt;
+  try {
+    const Json json = Json::parse(make_posix_file_system()->read(file));
+    return json.at("job").get<std::string>();
+  } catch (const nlohmann::json::exception& error) {
+    throw user_error("cannot read " + file.native() + ": " + error.what());
+  }
+}
+
+std::string text_of_time(Seconds left_s) {
+  const long seconds = std::max(0L, static_cast<long>(left_s));
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60,
+                seconds % 60);
+  return text.data();
+}
+
+std::string text_of(const std::string& id, const QueuedJob& job) {
+  std::string text = id + " " + job.state;
+  if (!job.reason.empty() && job.reason != "None") text += " (" + job.reason + ")";
+  text += ", " + count_of(static_cast<std::size_t>(job.node_count), "node");
+  if (job.left_s) text += ", " + text_of_time(*job.left_s) + " left";
+  return text;
+}
+
+}  // namespace tune
