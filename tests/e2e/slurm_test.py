@@ -190,10 +190,7 @@ class SlurmTest(DriverCase):
         )
         self.wait_for_iteration(2)
         os.kill(self.agents()["n2"], signal.SIGKILL)
-        self.wait_until(
-            lambda: len([e for e in self.lines("events", "results/spec") if e["e"] == "attempt"]) == 3,
-            "its trial runs again",
-        )
+        self.wait_until(lambda: self.attempts() == 3, "its trial runs again")
         self.assertEqual(set(self.agents()), {"n1", "n2"})
         self.write("go", "")
         said = self.finish(driver, expect=0)
@@ -202,6 +199,24 @@ class SlurmTest(DriverCase):
         self.assertEqual(set(self.node_of_trials().values()), {"n1", "n2"})
         for trial in (0, 1):
             self.assertEqual(self.iterations(trial), [1, 2, 3, 4])
+
+    def test_the_only_node_comes_back_once_and_then_the_run_ends(self):
+        self.spec({"iterations": 4, "block_at": 3}, num_samples=1, resources_per_trial={"gpu": 1})
+        driver = self.start(
+            *("run", "spec.json", "--progress", "none"), prefix=self.allocated("-N1", "--gpus-per-node=1")
+        )
+        self.wait_for_iteration(2, (0,))
+        (first,) = self.agents().values()
+        os.kill(first, signal.SIGKILL)
+        self.wait_until(lambda: self.attempts() == 2, "its trial runs again")
+        (second,) = self.agents().values()
+        os.kill(second, signal.SIGKILL)
+        said = self.finish(driver, expect=1)
+        self.assertIn("its agent is started again", said)
+        self.assertIn("no node is left", said)
+
+    def attempts(self):
+        return sum(event["e"] == "attempt" for event in self.lines("events", "results/spec"))
 
     def test_a_node_that_fails_is_out_and_its_trials_go_on_elsewhere(self):
         self.spec({"iterations": 4, "block_at": 3}, num_samples=2, resources_per_trial={"gpu": 1})
