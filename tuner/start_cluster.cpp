@@ -25,8 +25,13 @@ std::string text_of_nodes(const std::vector<NodeResources>& nodes) {
 
 /// As Slurm has it by now: a node that has failed leaves its job.
 SlurmJob as_it_is(SlurmJob job) {
-  const auto queued = look_at_job(job.id);
   const std::string ways_on = "; run trials on this machine alone with --cluster none";
+  std::optional<QueuedJob> queued;
+  try {
+    queued = look_at_job(job.id);
+  } catch (const Error& error) {
+    throw Error(error.fault(), error.what() + ways_on);
+  }
   if (!queued || !queued->is_alive()) {
     throw user_error("SLURM_JOB_ID names job " + job.id + ", which has ended" + ways_on);
   }

@@ -123,6 +123,25 @@ TEST_CASE("An agent that is told to leave ends what it runs, and says so", "[clu
   CHECK(world.count_of<Exited>() == 0);
 }
 
+TEST_CASE("An agent that Slurm has started passes its warning on, once for all, and goes on",
+          "[cluster][process]") {
+  World world({"oak", "elm"}, 1000);
+  world.options.launcher = {"env", "TUNE_TEST_WARNED=1"};
+  world.start();
+  const pid_t oak = agent_of(world, 0), elm = agent_of(world, 1);
+  const pid_t program = shell_on(world, "echo $$; exec sleep 1000");
+  ::kill(oak, SIGTERM);
+  CHECK(world.wait_for<Interrupted>().signal == SIGTERM);
+  ::kill(elm, SIGTERM);
+  // Heard after that.
+  world.driver().launch(LaunchId{2}, world.spec({"true"}, 1));
+  world.wait_for<Exited>();
+  CHECK(lives(program));
+  CHECK(world.count_of<Interrupted>() == 1);
+  CHECK(world.count_of<NodeLost>() == 0);
+  CHECK(world.notices.size() == 1);
+}
+
 TEST_CASE("An agent that does not hear its driver for the lease ends what it runs",
           "[cluster][process]") {
   World world({"oak"}, 1);

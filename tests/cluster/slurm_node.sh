@@ -30,7 +30,14 @@ pids() { local s; echo $daemon; for s in $(stepds); do echo "$s"; descendants "$
 signal() { local p; p=$(pids | grep .) && kill "-$1" $p; }
 case $1 in
   pids) pids ;;
-  kill) signal KILL ;;
+  kill)
+    signal KILL
+    # Whoever starts it again must find it gone.
+    for _ in $(seq 200); do
+      [ -n "$daemon" ] && [ "$(stat_field "$daemon" 20)" = "$start" ] &&
+        [ "$(stat_field "$daemon" 1)" != Z ] || break
+      sleep 0.05
+    done ;;
   stop-daemon) [ -z "$daemon" ] || kill -KILL "$daemon" ;;
   freeze) signal STOP ;;
   thaw) signal CONT ;;

@@ -122,6 +122,7 @@ class Answers(Case):
         self.end_of(drivers["population"], expect=0)
         self.when_it_has_ended()
         self.of_tensors()
+        self.in_a_queue()
         if RCLONE:
             self.on_a_remote()
         self.judge("version", self.json("--version"))
@@ -208,6 +209,20 @@ class Answers(Case):
         checkpoint = self.json("checkpoints", "results/mixed")[0]["path"]
         shutil.copy(self.path("a.safetensors"), checkpoint)
         self.assertEqual(self.ask("checkpoints", "results/mixed", "--blobs")[0]["blobs"][0]["name"], "w")
+
+    def in_a_queue(self) -> None:
+        """Slurm's answer is made up: of real daemons slurm_test.py tells."""
+        os.makedirs(self.path("results/two/job"))
+        self.write("results/two/job/submitted.json", {"job": "12"})
+        os.makedirs(self.path("slurm"))
+        self.write("slurm/squeue", "#!/bin/sh\necho 'RUNNING|1:00:00|None|2|n[1-2]'\n")
+        os.chmod(self.path("slurm/squeue"), 0o755)
+        before = os.environ["PATH"]
+        os.environ["PATH"] = self.path("slurm") + ":" + before
+        job = self.ask("status", "results/two")["job"]
+        os.environ["PATH"] = before
+        self.assertEqual(job, {"id": "12", "state": "RUNNING", "reason": "None", "nodes": 2, "time_left_s": 3600.0})
+        shutil.rmtree(self.path("results/two/job"))
 
     def on_a_remote(self) -> None:
         self.ask("push", "results/two", "--remote", self.path("far"))

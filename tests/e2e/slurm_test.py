@@ -166,6 +166,18 @@ class SlurmTest(DriverCase):
         self.assertIn("4711", done.err)
         self.assertIn("--cluster none", done.err)
 
+    def test_a_job_without_slurms_commands_is_refused_with_the_way_on(self):
+        self.spec({"iterations": 1})
+        done = self.tune(
+            *("run", "spec.json"),
+            expect=2,
+            SLURM_JOB_ID="1",
+            SLURM_JOB_NODELIST="n[1-2]",
+            PATH="/nonexistent",
+        )
+        self.assertIn("cannot run 'squeue'", done.err)
+        self.assertIn("--cluster none", done.err)
+
     def agents(self):
         """Their process ids, by node."""
         found = {}

@@ -24,16 +24,39 @@ int exit_code_of(const StatusView& seen) {
   return is_bad ? exit_trials_failed : exit_ok;
 }
 
-/// The job of Slurm's that the experiment was given to; empty: it was not.
-std::string job_text(const std::filesystem::path& directory) {
+/// The job of Slurm's that the experiment was given to.
+struct JobSeen {
+  std::string id;
+  std::optional<QueuedJob> queued;  ///< none: Slurm does not know it any more, or says nothing
+  std::string silence;              ///< why it says nothing
+};
+
+std::optional<JobSeen> look_at_submitted(const std::filesystem::path& directory) {
   const auto id = read_submitted(directory);
-  if (!id) return "";
+  if (!id) return std::nullopt;
+  JobSeen seen{.id = *id, .queued = {}, .silence = {}};
   try {
-    const auto job = look_at_job(*id);
-    return job ? text_of(*id, *job) : *id + " has ended";
+    seen.queued = look_at_job(*id);
   } catch (const Error& error) {
-    return *id + ", of which Slurm says nothing: " + error.what();
+    seen.silence = error.what();
   }
+  return seen;
+}
+
+std::string text_of(const JobSeen& seen) {
+  if (seen.queued) return text_of(seen.id, *seen.queued);
+  if (seen.silence.empty()) return seen.id + " has ended";
+  return seen.id + ", of which Slurm says nothing: " + seen.silence;
+}
+
+Json json_of(const std::optional<JobSeen>& seen) {
+  if (!seen) return nullptr;
+  const auto& queued = seen->queued;
+  return {{"id", seen->id},
+          {"state", queued ? Json(queued->state) : Json()},
+          {"reason", queued ? Json(queued->reason) : Json()},
+          {"nodes", queued ? Json(queued->node_count) : Json()},
+          {"time_left_s", queued && queued->left_s ? Json(*queued->left_s) : Json()}};
 }
 
 StatusFrame frame_of(const StatusRequest& request) {
@@ -50,20 +73,21 @@ StatusFrame frame_of(const StatusRequest& request) {
 
 int status_command(const StatusRequest& request) {
   if (request.follow) return follow_status([&] { return frame_of(request); });
-  const std::string job = job_text(request.directory);
-  if (!job.empty() && !ExperimentStore::exists(*make_posix_file_system(), request.directory)) {
-    if (request.json) throw user_error(request.directory + " has not begun: its job is " + job);
-    print_pairs({{"experiment", request.directory + " has not begun"}, {"job", job}});
+  const auto job = look_at_submitted(request.directory);
+  if (job && !ExperimentStore::exists(*make_posix_file_system(), request.directory)) {
+    const std::string sentence = request.directory + " has not begun";
+    if (request.json) throw user_error(sentence + ": its job is " + text_of(*job));
+    print_pairs({{"experiment", sentence}, {"job", text_of(*job)}});
     return exit_ok;
   }
   const StatusView seen = look_at_status(request.directory);
   if (request.json) {
     Json json = status_json(seen);
-    json["job"] = job.empty() ? Json() : Json(job);
+    json["job"] = json_of(job);
     print_json(json);
   } else {
     auto lines = status_lines(seen);
-    if (!job.empty()) lines.emplace_back("job", job);
+    if (job) lines.emplace_back("job", text_of(*job));
     print_pairs(lines);
   }
   return exit_ok;
