@@ -210,6 +210,32 @@ struct Engine {
     callbacks.notice("trials run on " + text_of_nodes(cluster->nodes));
   }
 
+  /// Of trials that run yet, under agents that a driver which has died has left. `only`: these
+  /// alone are to run; empty: all.
+  void adopt_running(const std::set<TrialId>& only) {
+    if (!cluster) return;
+    AgentExecutor& executor = *cluster->executor;
+    adoption = plan_adoption(experiment, spec, cluster->nodes, executor.kept(), only);
+    auto kept = executor.adopt(adoption.launches(), [this] { return is_interrupted(); });
+    for (Adoption& each : adoption.adopted) {
+      for (KeptLaunch& process : each.processes) {
+        const int node = process.spec.node;
+        process = std::move(kept.at(process.launch));
+        process.spec.node = node;
+      }
+    }
+    if (adoption.adopted.empty()) return;
+    callbacks.notice(count_of(adoption.adopted.size(), "trial goes on where it is",
+                              "trials go on where they are") +
+                     ": its agents have kept what runs while there was no driver");
+  }
+
+  std::set<TrialId> adopted() const {
+    std::set<TrialId> trials;
+    for (const Adoption& each : adoption.adopted) trials.insert(each.trial);
+    return trials;
+  }
+
   /// From before the experiment is locked: who is interrupted while it is read leaves in good order
   /// once it runs.
   void listen_to_signals() {
@@ -252,6 +278,7 @@ struct Engine {
          .nodes = cluster ? cluster->nodes : std::vector<NodeResources>(),
          .interrupt_grace_s = options.interrupt_grace_s,
          .only = std::move(only),
+         .adoption = std::move(adoption),
          .disk = &disk_guard,
          // Of processes on other machines nothing is seen here.
          .memory = cluster ? MemoryMeter() : machine_memory(),
@@ -359,7 +386,7 @@ struct Engine {
     }
     const std::string ran = what_runs(spec, options.command_line);
     const std::string change = another_program(experiment.ran(), ran);
-    begin_session(committer, this_process(clock->now()), version(), ran);
+    begin_session(committer, this_process(clock->now()), version(), ran, adopted());
     if (!change.empty()) callbacks.notice(change);
     committer.write();
   }
@@ -384,6 +411,7 @@ struct Engine {
       for (const auto& [trial, process] : experiment.processes()) {
         // The numbers of other nodes' processes are of others here.
         if (std::string_view(experiment.trial(trial).host) != self.host) continue;
+        if (adoption.is_adopted(trial)) continue;
         recorded.push_back({to_string(trial), process.pid, process.start_ticks});
       }
     } else if (!experiment.processes().empty()) {
@@ -419,6 +447,7 @@ struct Engine {
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
   std::optional<StartedCluster> cluster;  ///< none: trials run on this machine
+  AdoptionPlan adoption;                  ///< until the run has begun
   bool has_begun = false;                 ///< the run, which has what is started of the cluster
 };
 
@@ -518,7 +547,9 @@ void set_aside_unknown(Engine& engine) {
 /// whose deletion was decided. What cannot be removed costs its space and nothing else.
 void sweep(Engine& engine) {
   for (const auto& trial : engine.experiment.trials()) {
-    for (const auto& problem : engine.checkpoints.sweep(trial.id, indices_of(trial)).problems) {
+    const bool runs = engine.adoption.is_adopted(trial.id);
+    for (const auto& problem :
+         engine.checkpoints.sweep(trial.id, indices_of(trial), runs).problems) {
       engine.callbacks.notice(problem + "; it is left behind");
     }
   }
@@ -603,6 +634,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   (void)engine.known_on_remote();  // Error if what is only on a remote would be out of reach
   engine.open_remote();
   engine.start_agents();
+  engine.adopt_running({resume.trials.begin(), resume.trials.end()});
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();
   engine.changes = recovery.take_changes();

@@ -59,6 +59,35 @@ class ClusterTest(DriverCase):
             self.assertEqual(self.iterations(number), list(range(1, 7)))
         self.assertFalse(os.path.exists(meeting))
 
+    def test_trials_go_on_where_they_are_when_their_driver_is_killed(self):
+        self.spec(
+            {"iterations": 6, "block_at": 4},
+            num_samples=4,
+            max_concurrent_trials=None,
+            resources={"cpu": 2},
+            cluster=CLUSTER,
+        )
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(3, range(4))
+        agents = [self.node("oak"), self.node("elm")]
+        driver.kill()
+        driver.wait()
+        driver = self.start("resume", "results/spec", "--progress", "none")
+        self.wait_until(lambda: self.count_of("session") == 2, "the resume")
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        out = self.finish(driver, expect=0)
+        self.assertIn("4 trials go on where they are", out)
+        for number in range(4):
+            self.assertEqual(self.iterations(number), list(range(1, 7)))
+        self.assertEqual(self.count_of("attempt"), 4)
+        self.assertEqual(self.count_of("end"), 4)
+        for agent in agents:
+            self.wait_until(lambda pid=agent: not os.path.exists(f"/proc/{pid}"), "the agents' end")
+
+    def count_of(self, kind):
+        return sum(event["e"] == kind for event in self.lines("events", "results/spec"))
+
     def test_a_host_without_the_directory_is_refused_before_any_trial(self):
         self.spec(
             {"iterations": 2},

@@ -136,9 +136,13 @@ Meeting read_meeting(const fs::path& experiment) {
   }
 }
 
-void remove_meeting(const fs::path& experiment) noexcept {
-  std::error_code ignored;
-  fs::remove(meeting_file(experiment), ignored);
+void remove_meeting(const fs::path& experiment, std::uint64_t session) noexcept {
+  try {
+    if (read_meeting(experiment).session != session) return;
+    make_posix_file_system()->remove_file(meeting_file(experiment));
+  } catch (const std::exception&) {
+    // It is not there, or cannot be read: nobody can join by it.
+  }
 }
 
 bool is_agent_dead(const fs::path& experiment, const std::string& file) {

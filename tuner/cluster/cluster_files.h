@@ -36,8 +36,8 @@ void make_cluster_directory(const std::filesystem::path& experiment);
 void write_meeting(const std::filesystem::path& experiment, const Meeting& meeting);
 /// Error (user), a sentence with the host's name, if it is not there or not for this user alone.
 Meeting read_meeting(const std::filesystem::path& experiment);
-/// Absent is fine. Does not throw.
-void remove_meeting(const std::filesystem::path& experiment) noexcept;
+/// Of that session: another driver may have taken over. Absent is fine. Does not throw.
+void remove_meeting(const std::filesystem::path& experiment, std::uint64_t session) noexcept;
 
 /// The agents of earlier drivers that may run yet: the names of their files in the folder. Files of
 /// those that are seen to be dead are removed.
