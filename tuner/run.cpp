@@ -22,6 +22,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/cluster/cluster_files.h"
 #include "tuner/execution/local/process_executor.h"
 #include "tuner/host/policy_programs.h"
 #include "tuner/host/program_policies.h"
@@ -195,7 +196,7 @@ struct Engine {
   /// Before anything of the experiment is made or changed: what is wrong with a node is wrong at
   /// once.
   void start_agents() {
-    if (spec.cluster.hosts.empty()) return;
+    if (spec.cluster.hosts.empty()) return wait_for_agents();
     cluster = start_cluster(spec, make_reactor(),
                             {.directory = directory,
                              .hosts = {},
@@ -208,6 +209,23 @@ struct Engine {
                              .notice = [this](const std::string& sentence) { tell(sentence); }},
                             [this] { return is_interrupted(); });
     callbacks.notice("trials run on " + text_of_nodes(cluster->nodes));
+  }
+
+  /// A driver before had a cluster, and was killed: what its agents run is not started here before
+  /// they have ended it.
+  void wait_for_agents() {
+    constexpr Seconds look_s = 0.1;
+    const Seconds patience_s = spec.cluster.agent_lease_s + ClusterOptions().after_lease_s;
+    wait_for_agents_left(
+        directory, patience_s,
+        [&] {
+          tell("agents of an earlier driver run yet, and this one has no hosts: they have " +
+               std::to_string(std::lround(patience_s)) + " s to end what they run");
+        },
+        [this] {
+          if (is_interrupted()) throw WaitInterrupted("interrupted while agents were waited for");
+          std::this_thread::sleep_for(std::chrono::duration<double>(look_s));
+        });
   }
 
   /// Of trials that run yet, under agents that a driver which has died has left. `only`: these
@@ -633,6 +651,12 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
                                      options.salvage ? salvage : std::function<void()>(), &watch);
   (void)engine.known_on_remote();  // Error if what is only on a remote would be out of reach
   engine.open_remote();
+  ResumeOptions asked = resume;
+  const auto plan_it = [&] {
+    return plan_resume(engine.experiment, asked, stop_rules(engine).get(), left.stop != spec.stop,
+                       *engine.policies.scheduler);
+  };
+  (void)plan_it();  // Error, before an agent that has waited for a driver is told anything
   engine.start_agents();
   engine.adopt_running({resume.trials.begin(), resume.trials.end()});
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
@@ -655,8 +679,8 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
     if (options.strict) throw user_error(sentence);
     engine.callbacks.notice(sentence);
   }
-  const ResumePlan plan = plan_resume(engine.experiment, resume, stop_rules(engine).get(),
-                                      left.stop != spec.stop, *engine.policies.scheduler);
+  asked.adopted = engine.adopted();
+  const ResumePlan plan = plan_it();
   if (changes.empty() && to_json(spec) == to_json(recorded)) {
     engine.policies = std::move(replayed);
   } else {

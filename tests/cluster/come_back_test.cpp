@@ -195,6 +195,37 @@ TEST_CASE("An agent that comes back too late is told so, and ends what it runs a
   CHECK_THAT(drivers.agent->ending(), Contains("what ran on node oak is lost"));
 }
 
+TEST_CASE(
+    "A driver without hosts waits for the agents of the one before, until their leases are over",
+    "[cluster][unit]") {
+  TempDir dir;
+  int told = 0, waited = 0;
+  const auto wait_for = [&](Seconds patience_s) {
+    wait_for_agents_left(
+        dir.path(), patience_s, [&] { ++told; }, [&] { ++waited; });
+  };
+  wait_for(1000);
+  make_cluster_directory(dir.path());
+  wait_for(1000);
+  CHECK(waited == 0);
+  std::ofstream(dir.path() / "cluster/agent-elsewhere")
+      << R"({"host":"far","pid":1,"start_ticks":1,"boot":"b","pid_namespace":1})";
+  wait_for(0.05);
+  CHECK(told == 1);
+  CHECK(waited > 0);
+}
+
+TEST_CASE("Who comes back once the run has begun is turned away", "[cluster][net]") {
+  World world({});
+  world.start();
+  const Proof proof(world.dir.path());
+  Stranger agent(world.reactor, read_meeting(world.dir.path()));
+  agent.say(Join{"1.0", {"oak", {{"cpu", 2}}, {}}, proof.file(), proof.text(), true});
+  world.until([&] { return !agent.end.empty(); });
+  CHECK_THAT(std::get<TurnedAway>(agent.heard.at(0)).reason, Contains("too late"));
+  CHECK(world.count_of<NodeJoined>() == 0);
+}
+
 TEST_CASE("What a driver before has left goes on or is ended, as the next one says",
           "[cluster][net]") {
   World world({});

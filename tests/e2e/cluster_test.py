@@ -1,8 +1,10 @@
 """A search whose trials run under agents: two of them on loopback are two nodes."""
 
 import os
+import random
 import signal
 import stat
+import time
 
 from cli_support import main
 from driver_support import DriverCase
@@ -84,6 +86,34 @@ class ClusterTest(DriverCase):
         self.assertEqual(self.count_of("end"), 4)
         for agent in agents:
             self.wait_until(lambda pid=agent: not os.path.exists(f"/proc/{pid}"), "the agents' end")
+
+    def test_however_often_drivers_and_agents_are_killed_each_iteration_is_there_once(self):
+        self.spec(
+            {"iterations": 200},
+            num_samples=4,
+            max_concurrent_trials=None,
+            resources={"cpu": 2},
+            cluster=CLUSTER,
+        )
+        draw = random.Random(int.from_bytes(os.urandom(4), "little"))
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(1, range(4))
+        for kill in range(6):
+            time.sleep(draw.random() / 4)
+            if kill == 3:  # the driver alone leaves all where it is
+                self.assertEqual(self.count_of("attempt"), 4)
+            if kill in (3, 5):
+                os.kill(self.node(draw.choice(("oak", "elm"))), signal.SIGKILL)
+                time.sleep(draw.random() / 4)
+            driver.kill()
+            driver.communicate()
+            before = self.count_of("session")
+            driver = self.start("resume", "results/spec", "--progress", "none")
+            self.wait_until(lambda: self.count_of("session") > before or driver.poll(), "a resume")
+        out = self.finish(driver, expect=0)
+        self.assertIn("experiment    spec finished", out)
+        for number in range(4):
+            self.assertEqual(self.iterations(number), list(range(1, 201)))
 
     def count_of(self, kind):
         return sum(event["e"] == kind for event in self.lines("events", "results/spec"))

@@ -10,6 +10,10 @@ using Catch::Matchers::Contains;
 
 namespace {
 
+struct Fifo final : Scheduler {
+  Decision on_result(const Trial&, const Result&) override { return {}; }
+};
+
 /// Four trials on two nodes; ten steps of 10 s, saved every second one.
 struct Survivors : SlowHarness {
   Survivors() {
@@ -129,6 +133,24 @@ TEST_CASE("What was told more than the journal knows is not adopted", "[loop][ad
   CHECK(with([](KeptLaunch& of) { of.spec.rank = Rank{1, 2, {}, {}, {}}; }) == 0);
   CHECK(plan_adoption(harness.experiment, harness.spec, harness.nodes, {kept}, {TrialId{5}})
             .adopted.empty());
+  harness.run();
+}
+
+TEST_CASE("Of a trial that goes on where it is nobody says that it begins anew",
+          "[loop][adoption]") {
+  Survivors harness;
+  harness.trials = 1;
+  harness.spec.checkpoint_config.checkpoint_frequency = 0;
+  CHECK(harness.run_until_killed(35));
+  const Fifo scheduler;
+  ResumeOptions options;
+  const auto notices = [&] {
+    return plan_resume(harness.experiment, options, nullptr, false, scheduler).notices;
+  };
+  REQUIRE(notices().size() == 1);
+  CHECK_THAT(notices()[0], Contains("begins anew"));
+  options.adopted = {TrialId{0}};
+  CHECK(notices().empty());
   harness.run();
 }
 

@@ -62,10 +62,17 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   }
 
   ~Impl() {
-    for (const auto& node : nodes_) {
-      if (node->connection) node->connection->say(Leave{});
-    }
     is_leaving_ = true;
+    for (const auto& node : nodes_) {
+      if (!node->connection) continue;
+      if (node->kept.empty() && !node->is_handing_over) {
+        node->connection->say(Leave{});
+      } else {
+        // The run has not begun: what runs there may go on under the next driver.
+        by_connection_.erase(node->connection.get());
+        std::exchange(node->connection, nullptr)->close();
+      }
+    }
     flush();
     const auto until =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(leave_patience_s);
@@ -314,6 +321,9 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   std::string admit(const std::shared_ptr<Connection>& connection, const Join& join) {
     const std::string& name = join.node.name;
     if (is_leaving_) return "the run is over";
+    if (has_started_ && join.is_back) {
+      return "it is too late to come back: what ran on node " + name + " is lost";
+    }
     if (const Node* const other = find(name)) {
       return other->connection ? "node " + name + " has an agent already"
                                : "what ran on node " + name + " under its last agent may run yet";
@@ -371,7 +381,8 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       std::visit([&](auto& event) { on(node, event); }, happened->event);
     } else if (auto* const kept = std::get_if<KeptLaunch>(&message)) {
       if (!node.is_handing_over) throw WireError("a launch that was kept, of nobody who is back");
-      take(node, std::move(*kept));
+      const LaunchId launch = kept->launch;
+      node.kept.insert_or_assign(launch, std::move(*kept));
     } else if (std::holds_alternative<HandedOver>(message)) {
       node.is_handing_over = false;
       reactor_.wake();
@@ -383,16 +394,6 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       node.renewal = renewal->number;
     } else {
       throw WireError("a driver's message, from an agent");
-    }
-  }
-
-  /// Once the run has begun nobody goes on with it: its trial was taken for lost.
-  void take(Node& node, KeptLaunch kept) {
-    const LaunchId launch = kept.launch;
-    if (!has_started_) {
-      node.kept.insert_or_assign(launch, std::move(kept));
-    } else if (!kept.has_ended) {
-      node.connection->say(Signalled{launch, SIGKILL});
     }
   }
 

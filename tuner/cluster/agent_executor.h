@@ -47,7 +47,8 @@ class AgentExecutor final : public Executor {
  public:
   /// Listens. Error (user) if it cannot.
   AgentExecutor(AsioReactor& reactor, ClusterOptions options);
-  /// Has all agents leave, which end what they run.
+  /// Has all agents leave, which end what they run; but for those that had come back, and whose
+  /// launches nobody has adopted or ended: they wait for another driver.
   ~AgentExecutor() override;
 
   /// Waits for the agents of a driver that has died, which come back with what they run, and starts

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "trainable/values.h"
 #include "tuner/base/error.h"
@@ -172,6 +173,18 @@ std::vector<std::string> agents_left(const fs::path& experiment) {
     }
   }
   return left;
+}
+
+void wait_for_agents_left(const fs::path& experiment, Seconds patience_s,
+                          const std::function<void()>& told, const std::function<void()>& wait) {
+  std::error_code ignored;
+  if (!fs::is_directory(cluster_directory(experiment), ignored)) return;
+  const Seconds until = seconds_since_boot() + patience_s;
+  bool is_told = false;
+  while (!agents_left(experiment).empty() && seconds_since_boot() < until) {
+    if (!std::exchange(is_told, true)) told();
+    wait();
+  }
 }
 
 Proof::Proof(const fs::path& experiment) : file_(proof_prefix + random_hex()) {

@@ -43,9 +43,7 @@ void note(KeptLaunch& kept, const LaunchEvent& event) {
 }
 
 void KeptLaunches::launch(LaunchId launch, const LaunchSpec& spec) {
-  Entry& entry = entries_[launch];
-  entry.kept.launch = launch;
-  entry.kept.spec = spec;
+  entries_[launch].kept = {.launch = launch, .spec = spec};
 }
 
 void KeptLaunches::send(LaunchId launch, const protocol::Command& command, Seconds now) {
