@@ -214,7 +214,6 @@ struct Engine {
   /// A driver before had a cluster, and was killed: what its agents run is not started here before
   /// they have ended it.
   void wait_for_agents() {
-    constexpr Seconds look_s = 0.1;
     const Seconds patience_s = spec.cluster.agent_lease_s + ClusterOptions().after_lease_s;
     wait_for_agents_left(
         directory, patience_s,
@@ -224,7 +223,7 @@ struct Engine {
         },
         [this] {
           if (is_interrupted()) throw WaitInterrupted("interrupted while agents were waited for");
-          std::this_thread::sleep_for(std::chrono::duration<double>(look_s));
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
         });
   }
 
