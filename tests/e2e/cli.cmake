@@ -61,7 +61,6 @@ add_by_agents(
   plain_checkpoints
   PlainCheckpoints.test_directories_that_become_whole_at_once_are_all_recorded
   PlainCheckpoints.test_pbt_clones_it_from_the_donors_files
-  PlainCheckpoints.test_a_pause_by_hand_waits_for_what_it_saves_and_goes_on_from_it
   PlainCheckpoints.test_an_exit_code_may_say_that_it_has_saved_and_is_to_be_run_again)
 if(NOT TUNE_SANITIZE)
   add_by_agents(preload Preload.test_a_forked_trial_is_like_any_other_but_has_its_modules

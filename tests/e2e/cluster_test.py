@@ -109,7 +109,11 @@ class ClusterTest(DriverCase):
             driver.communicate()
             before = self.count_of("session")
             driver = self.start("resume", "results/spec", "--progress", "none")
-            self.wait_until(lambda: self.count_of("session") > before or driver.poll(), "a resume")
+            self.wait_until(
+                lambda before=before, driver=driver: self.count_of("session") > before
+                or driver.poll() is not None,
+                "a resume",
+            )
         out = self.finish(driver, expect=0)
         self.assertIn("experiment    spec finished", out)
         for number in range(4):
