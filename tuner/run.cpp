@@ -22,6 +22,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/cluster/cluster_files.h"
 #include "tuner/execution/local/process_executor.h"
 #include "tuner/host/policy_programs.h"
 #include "tuner/host/program_policies.h"
@@ -197,7 +198,7 @@ struct Engine {
   void start_agents() {
     const TrialsPlace place = place_of_trials(spec.cluster);
     if (!place.notice.empty()) callbacks.notice(place.notice);
-    if (place.is_here) return;
+    if (place.is_here) return wait_for_agents();
     cluster = start_cluster(spec, place, make_reactor(),
                             {.directory = directory,
                              .hosts = {},
@@ -210,6 +211,48 @@ struct Engine {
                              .notice = [this](const std::string& sentence) { tell(sentence); }},
                             [this] { return is_interrupted(); });
     callbacks.notice(cluster->notice);
+  }
+
+  /// A driver before had a cluster, and was killed: what its agents run is not started here before
+  /// they have ended it.
+  void wait_for_agents() {
+    const Seconds patience_s = spec.cluster.agent_lease_s + ClusterOptions().after_lease_s;
+    wait_for_agents_left(
+        directory, patience_s,
+        [&] {
+          tell("agents of an earlier driver run yet, and this one has no hosts: they have " +
+               std::to_string(std::lround(patience_s)) + " s to end what they run");
+        },
+        [this] {
+          if (is_interrupted()) throw WaitInterrupted("interrupted while agents were waited for");
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        });
+  }
+
+  /// Of trials that run yet, under agents that a driver which has died has left. `only`: these
+  /// alone are to run; empty: all.
+  void adopt_running(const std::set<TrialId>& only) {
+    if (!cluster) return;
+    AgentExecutor& executor = *cluster->executor;
+    adoption = plan_adoption(experiment, spec, cluster->nodes, executor.kept(), only);
+    auto kept = executor.adopt(adoption.launches(), [this] { return is_interrupted(); });
+    for (Adoption& each : adoption.adopted) {
+      for (KeptLaunch& process : each.processes) {
+        const int node = process.spec.node;
+        process = std::move(kept.at(process.launch));
+        process.spec.node = node;
+      }
+    }
+    if (adoption.adopted.empty()) return;
+    callbacks.notice(count_of(adoption.adopted.size(), "trial goes on where it is",
+                              "trials go on where they are") +
+                     ": its agents have kept what runs while there was no driver");
+  }
+
+  std::set<TrialId> adopted() const {
+    std::set<TrialId> trials;
+    for (const Adoption& each : adoption.adopted) trials.insert(each.trial);
+    return trials;
   }
 
   /// From before the experiment is locked: who is interrupted while it is read leaves in good order
@@ -254,6 +297,7 @@ struct Engine {
          .nodes = cluster ? cluster->nodes : std::vector<NodeResources>(),
          .interrupt_grace_s = options.interrupt_grace_s,
          .only = std::move(only),
+         .adoption = std::move(adoption),
          .disk = &disk_guard,
          // Of processes on other machines nothing is seen here.
          .memory = cluster ? MemoryMeter() : machine_memory(),
@@ -361,7 +405,7 @@ struct Engine {
     }
     const std::string ran = what_runs(spec, options.command_line);
     const std::string change = another_program(experiment.ran(), ran);
-    begin_session(committer, this_process(clock->now()), version(), ran);
+    begin_session(committer, this_process(clock->now()), version(), ran, adopted());
     if (!change.empty()) callbacks.notice(change);
     committer.write();
   }
@@ -386,6 +430,7 @@ struct Engine {
       for (const auto& [trial, process] : experiment.processes()) {
         // The numbers of other nodes' processes are of others here.
         if (std::string_view(experiment.trial(trial).host) != self.host) continue;
+        if (adoption.is_adopted(trial)) continue;
         recorded.push_back({to_string(trial), process.pid, process.start_ticks});
       }
     } else if (!experiment.processes().empty()) {
@@ -421,6 +466,7 @@ struct Engine {
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
   std::optional<StartedCluster> cluster;  ///< none: trials run on this machine
+  AdoptionPlan adoption;                  ///< until the run has begun
   bool has_begun = false;                 ///< the run, which has what is started of the cluster
 };
 
@@ -520,7 +566,9 @@ void set_aside_unknown(Engine& engine) {
 /// whose deletion was decided. What cannot be removed costs its space and nothing else.
 void sweep(Engine& engine) {
   for (const auto& trial : engine.experiment.trials()) {
-    for (const auto& problem : engine.checkpoints.sweep(trial.id, indices_of(trial)).problems) {
+    const bool runs = engine.adoption.is_adopted(trial.id);
+    for (const auto& problem :
+         engine.checkpoints.sweep(trial.id, indices_of(trial), runs).problems) {
       engine.callbacks.notice(problem + "; it is left behind");
     }
   }
@@ -604,7 +652,14 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
                                      options.salvage ? salvage : std::function<void()>(), &watch);
   (void)engine.known_on_remote();  // Error if what is only on a remote would be out of reach
   engine.open_remote();
+  ResumeOptions asked = resume;
+  const auto plan_it = [&] {
+    return plan_resume(engine.experiment, asked, stop_rules(engine).get(), left.stop != spec.stop,
+                       *engine.policies.scheduler);
+  };
+  (void)plan_it();  // Error, before an agent that has waited for a driver is told anything
   engine.start_agents();
+  engine.adopt_running({resume.trials.begin(), resume.trials.end()});
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();
   engine.changes = recovery.take_changes();
@@ -625,8 +680,8 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
     if (options.strict) throw user_error(sentence);
     engine.callbacks.notice(sentence);
   }
-  const ResumePlan plan = plan_resume(engine.experiment, resume, stop_rules(engine).get(),
-                                      left.stop != spec.stop, *engine.policies.scheduler);
+  asked.adopted = engine.adopted();
+  const ResumePlan plan = plan_it();
   if (changes.empty() && to_json(spec) == to_json(recorded)) {
     engine.policies = std::move(replayed);
   } else {

@@ -453,6 +453,14 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore sets a damaged checkpoint aside under
   CHECK(!files.exists(first));
 }
 
+TEST_CASE_METHOD(Fixture, "What a trial writes that goes on in its processes is not swept",
+                 "[checkpoint_store][unit]") {
+  store.begin({ref.trial, 2}, 2);
+  files.put(trial / "checkpoint_000003/a", "");
+  files.put(trial / "work/.reported_checkpoint_8/a", "");
+  CHECK(store.sweep(ref.trial, {}, true).removed == Names{"checkpoint_000003"});
+}
+
 TEST_CASE_METHOD(Fixture, "CheckpointStore sweeps what no record names and nothing else",
                  "[checkpoint_store][unit]") {
   save("a", "x");

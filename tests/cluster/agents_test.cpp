@@ -278,8 +278,7 @@ TEST_CASE("A launcher that has lost its way to a host says nothing of the agent 
   TempDir dir;
   make_cluster_directory(dir.path());
   const auto seen_to_end = [&](const char* words) {
-    HostLauncher launcher(
-        {.directory = dir.path(), .hosts = {"oak"}, .launcher = {"sh", "-c", words}, .agent = {}});
+    HostLauncher launcher({.directory = dir.path(), .launcher = {"sh", "-c", words}, .agent = {}});
     launcher.start();
     while (launcher.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return launcher.has_ended_there("oak");

@@ -151,7 +151,7 @@ TEST_CASE("One srun starts all agents, so that none takes the others with it",
           "[cluster][process]") {
   const FakeSrun srun("exec sleep 1000");
   SlurmLauncher launcher(srun.options());
-  launcher.start();
+  launcher.start({"n1", "n2", "n3"});
   REQUIRE(comes_true([&] { return !read_file(srun.given()).empty(); }));
   const std::string given = " " + read_file(srun.given());
   for (const char* const option :
@@ -164,6 +164,20 @@ TEST_CASE("One srun starts all agents, so that none takes the others with it",
   CHECK_FALSE(launcher.ending("n2"));
 }
 
+TEST_CASE("Beside agents that have come back srun starts the missing ones alone",
+          "[cluster][process]") {
+  const FakeSrun srun("exec sleep 1000");
+  SlurmLauncher launcher(srun.options());
+  CHECK_FALSE(launcher.ending("n1"));
+  CHECK_FALSE(launcher.has_ended_there("n1"));
+  launcher.start({"n2", "n3"});
+  REQUIRE(comes_true([&] { return !read_file(srun.given()).empty(); }));
+  const std::string given = " " + read_file(srun.given());
+  for (const char* const option : {" --nodes=2 ", " --overlap ", " --nodelist=n2,n3 "}) {
+    CHECK_THAT(given, Contains(option));
+  }
+}
+
 TEST_CASE("What srun says of one task is proof for its node alone", "[cluster][process]") {
   const FakeSrun srun(
       "echo '0: srun: error: n1: task 0: Killed'\n"
@@ -171,7 +185,7 @@ TEST_CASE("What srun says of one task is proof for its node alone", "[cluster][p
       "printf 'srun: error: n2: ta' >&2; sleep 0.1; echo 'sk 1: Killed' >&2\n"
       "exec sleep 1000");
   SlurmLauncher launcher(srun.options());
-  launcher.start();
+  launcher.start({"n1", "n2", "n3"});
   REQUIRE(comes_true([&] {
     launcher.look();
     return launcher.has_ended_there("n2");
@@ -184,7 +198,7 @@ TEST_CASE("What srun says of one task is proof for its node alone", "[cluster][p
 TEST_CASE("An srun that has ended well says nothing of its nodes", "[cluster][process]") {
   const FakeSrun srun("exit 0");
   SlurmLauncher launcher(srun.options());
-  launcher.start();
+  launcher.start({"n1", "n2", "n3"});
   REQUIRE(comes_true([&] { return !launcher.is_running(); }));
   launcher.look();
   CHECK(launcher.ending("n1").value() == "exit code 0");
@@ -195,7 +209,7 @@ TEST_CASE("An agent is started again once, on its node alone and beside the firs
           "[cluster][process]") {
   const FakeSrun srun("echo 'srun: error: n2: task 0: Killed' >&2");
   SlurmLauncher launcher(srun.options());
-  launcher.start();
+  launcher.start({"n1", "n2", "n3"});
   REQUIRE(comes_true([&] {
     launcher.look();
     return launcher.has_ended_there("n2");

@@ -203,10 +203,9 @@ TEST_CASE("An agent's lease lasts from what the driver has heard, not from what 
     connection->start();
   });
   HostLauncher agent({.directory = dir.path(),
-                      .hosts = {"oak"},
                       .launcher = {"env"},
                       .agent = {CLUSTER_AGENT, "agent", dir.path().string()}});
-  agent.start();
+  agent.start({"oak"});
   const auto clock = make_system_clock();
   const auto speak_for = [&](Seconds time_s) {
     const Seconds until = clock->steady() + time_s;

@@ -1,8 +1,10 @@
 """A search whose trials run under agents: two of them on loopback are two nodes."""
 
 import os
+import random
 import signal
 import stat
+import time
 
 from cli_support import main
 from driver_support import DriverCase
@@ -58,6 +60,67 @@ class ClusterTest(DriverCase):
         for number in range(4):
             self.assertEqual(self.iterations(number), list(range(1, 7)))
         self.assertFalse(os.path.exists(meeting))
+
+    def test_trials_go_on_where_they_are_when_their_driver_is_killed(self):
+        self.spec(
+            {"iterations": 6, "block_at": 4},
+            num_samples=4,
+            max_concurrent_trials=None,
+            resources={"cpu": 2},
+            cluster=CLUSTER,
+        )
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(3, range(4))
+        agents = [self.node("oak"), self.node("elm")]
+        driver.kill()
+        driver.wait()
+        driver = self.start("resume", "results/spec", "--progress", "none")
+        self.wait_until(lambda: self.count_of("session") == 2, "the resume")
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        out = self.finish(driver, expect=0)
+        self.assertIn("4 trials go on where they are", out)
+        for number in range(4):
+            self.assertEqual(self.iterations(number), list(range(1, 7)))
+        self.assertEqual(self.count_of("attempt"), 4)
+        self.assertEqual(self.count_of("end"), 4)
+        for agent in agents:
+            self.wait_until(lambda pid=agent: not os.path.exists(f"/proc/{pid}"), "the agents' end")
+
+    def test_however_often_drivers_and_agents_are_killed_each_iteration_is_there_once(self):
+        self.spec(
+            {"iterations": 200},
+            num_samples=4,
+            max_concurrent_trials=None,
+            resources={"cpu": 2},
+            cluster=CLUSTER,
+        )
+        draw = random.Random(int.from_bytes(os.urandom(4), "little"))
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(1, range(4))
+        for kill in range(6):
+            time.sleep(draw.random() / 4)
+            if kill == 3:  # the driver alone leaves all where it is
+                self.assertEqual(self.count_of("attempt"), 4)
+            if kill in (3, 5):
+                os.kill(self.node(draw.choice(("oak", "elm"))), signal.SIGKILL)
+                time.sleep(draw.random() / 4)
+            driver.kill()
+            driver.communicate()
+            before = self.count_of("session")
+            driver = self.start("resume", "results/spec", "--progress", "none")
+            self.wait_until(
+                lambda before=before, driver=driver: self.count_of("session") > before
+                or driver.poll() is not None,
+                "a resume",
+            )
+        out = self.finish(driver, expect=0)
+        self.assertIn("experiment    spec finished", out)
+        for number in range(4):
+            self.assertEqual(self.iterations(number), list(range(1, 201)))
+
+    def count_of(self, kind):
+        return sum(event["e"] == kind for event in self.lines("events", "results/spec"))
 
     def test_a_host_without_the_directory_is_refused_before_any_trial(self):
         self.spec(

@@ -114,7 +114,12 @@ LoopEnd Harness::run() {
   ensure(!recovery.difference(),
          "policies answer a replay as they did: " + recovery.difference().value_or(""));
 
-  FakeExecutor fake(clock, files, program);
+  const bool takes_over = left_behind != nullptr;
+  auto own_executor =
+      takes_over ? std::move(left_behind) : std::make_unique<FakeExecutor>(clock, files, program);
+  FakeExecutor& fake = *own_executor;
+  fake.die(std::exchange(killed_at, never_s));
+  fake.die_at_use(std::exchange(dies_at_use, 0));
   for (const auto& [time, node] : std::exchange(nodes_lost, {})) fake.lose_node(time, node);
   for (const auto& [time, node] : std::exchange(joins, {})) fake.at(time, NodeJoined{node});
   executor = &fake;
@@ -138,14 +143,20 @@ LoopEnd Harness::run() {
   CheckpointStore checkpoints(files, directory);
   CheckpointManager checkpoint_manager(committer, workers, checkpoints, list,
                                        spec.checkpoint_config);
-  committer.commit(SessionStarted{"host", 1, "test"});
-  const auto running = experiment.running();
-  for (const TrialId trial : running) {
-    committer.commit(
-        AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted, "died"});
-  }
-  DiskGuard disk(files, workers, committer, list, directory, spec.min_free_bytes);
   const ResumeOptions asked = std::exchange(resume, {});
+  const std::set<TrialId> only(asked.trials.begin(), asked.trials.end());
+  adopted = {};
+  if (takes_over) {
+    const std::vector<NodeResources> one = {{"host", resources, {}}};
+    const auto& all_nodes = nodes.empty() ? one : nodes;
+    adopted = plan_adoption(experiment, spec, all_nodes, fake.kept(), only);
+    fake.keep_only(adopted.launches());
+  }
+  committer.commit(SessionStarted{"host", 1, "test"});
+  std::set<TrialId> spared;
+  for (const Adoption& each : adopted.adopted) spared.insert(each.trial);
+  committer.interrupt_running("died", spared);
+  DiskGuard disk(files, workers, committer, list, directory, spec.min_free_bytes);
   const ResumePlan plan = plan_resume(experiment, asked, nullptr, false, *policies.scheduler);
   for (const auto& requeued : plan.requeued) checkpoint_manager.requeue(requeued);
   for (const auto& released : plan.released) committer.commit(released);
@@ -154,7 +165,8 @@ LoopEnd Harness::run() {
              .resources = resources,
              .nodes = nodes,
              .interrupt_grace_s = 30,
-             .only = {asked.trials.begin(), asked.trials.end()},
+             .only = only,
+             .adoption = adopted,
              .disk = &disk,
              .memory = memory,
              .look = look,
@@ -169,6 +181,10 @@ LoopEnd Harness::run() {
   const LoopEnd end = [&] {
     try {
       return loop.run();
+    } catch (const DriverDies&) {
+      executor = nullptr;
+      left_behind = std::move(own_executor);
+      throw;
     } catch (...) {
       require_none_left();
       throw;
@@ -183,6 +199,19 @@ LoopEnd Harness::run() {
   most_live = std::max(most_live, fake.most_live);
   specs.insert(specs.end(), fake.specs.begin(), fake.specs.end());
   return end;
+}
+
+bool Harness::run_until_killed(Seconds time, Seconds without_driver_s) {
+  killed_at = time;
+  try {
+    (void)run();
+    return false;
+  } catch (const DriverDies&) {
+  }
+  const Seconds until = clock.time + without_driver_s;
+  std::vector<Wakeup> unheard;
+  while (clock.time < until) left_behind->wait(until, unheard);
+  return true;
 }
 
 std::vector<Event> Harness::events() {

@@ -46,6 +46,10 @@ class Harness {
   Harness();
 
   LoopEnd run();
+  /// A session whose driver is killed at that time, or by `dies_at_use`; false: it was over before.
+  /// What it has launched goes on for so long, and is adopted by the next `run` as far as that can
+  /// be.
+  bool run_until_killed(Seconds time = never_s, Seconds without_driver_s = 0);
 
   /// From now on each use of the disk takes so long that the loop must not wait for it.
   void slow_down_disk() {
@@ -89,9 +93,13 @@ class Harness {
 
   VirtualClock clock;
   MemoryFileSystem files;
-  Experiment experiment;             ///< as the last run has left it
-  std::vector<std::string> told;     ///< to a Recorder, by all runs
-  FakeExecutor* executor = nullptr;  ///< while a run lasts
+  Experiment experiment;                      ///< as the last run has left it
+  std::vector<std::string> told;              ///< to a Recorder, by all runs
+  FakeExecutor* executor = nullptr;           ///< while a run lasts
+  std::unique_ptr<FakeExecutor> left_behind;  ///< by a driver that was killed
+  AdoptionPlan adopted;                       ///< by the last run
+  Seconds killed_at = never_s;                ///< see run_until_killed
+  int dies_at_use = 0;                        ///< see FakeExecutor, in the next run
   int launches = 0;
   int waits = 0;
   std::size_t most_live = 0;

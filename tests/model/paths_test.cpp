@@ -63,13 +63,13 @@ TEST_CASE("What is written aside for any of our files is known by its name", "[p
 }
 
 TEST_CASE("A checkpoint being written is known by its name", "[paths][unit]") {
-  CHECK(paths::is_checkpoint_aside(paths::checkpoint_aside("", 7, 1).native()));
-  CHECK(!paths::is_checkpoint_aside(".checkpoint_of_mine"));
-  CHECK(!paths::is_checkpoint_aside(".checkpoint_000007.tmp-"));
-  CHECK(!paths::is_checkpoint_aside(".checkpoint_7.tmp-1"));
-  CHECK(!paths::is_checkpoint_aside("checkpoint_000007"));
-  CHECK(!paths::is_checkpoint_aside("checkpoint_000007.corrupt"));
-  CHECK(!paths::is_checkpoint_aside("stdout.log"));
+  CHECK(paths::parse_checkpoint_aside(paths::checkpoint_aside("", 7, 1).native()) == 7);
+  CHECK(!paths::parse_checkpoint_aside(".checkpoint_of_mine"));
+  CHECK(!paths::parse_checkpoint_aside(".checkpoint_000007.tmp-"));
+  CHECK(!paths::parse_checkpoint_aside(".checkpoint_7.tmp-1"));
+  CHECK(!paths::parse_checkpoint_aside("checkpoint_000007"));
+  CHECK(!paths::parse_checkpoint_aside("checkpoint_000007.corrupt"));
+  CHECK(!paths::parse_checkpoint_aside("stdout.log"));
   CHECK(paths::is_reported_checkpoint(".reported_checkpoint_3"));
   CHECK(!paths::is_reported_checkpoint("reported_checkpoint_3"));
 }

@@ -1,6 +1,7 @@
 #include "tests/support/fake_executor.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tune {
 
@@ -47,18 +48,70 @@ FakeExecutor::FakeExecutor(VirtualClock& clock, FileSystem& files, FakeProgram p
       clock_(clock) {}
 
 void FakeExecutor::launch(LaunchId launch, LaunchSpec spec) {
+  count_use();
   specs.push_back(spec);
   ++launches;
   if (std::count(lost_nodes_.begin(), lost_nodes_.end(), spec.node) > 0) {
     return at(clock_.time, Lost{launch, "its node is lost"});
   }
   nodes_.emplace_back(launch, spec.node);
+  kept_.launch(launch, spec);
   SimulatedExecutor::launch(launch, std::move(spec));
   most_live = std::max(most_live, live());
 }
 
+void FakeExecutor::send(LaunchId launch, const protocol::Command& command) {
+  count_use();
+  kept_.send(launch, command, clock_.time);
+  SimulatedExecutor::send(launch, command);
+}
+
+void FakeExecutor::signal(LaunchId launch, int signal) {
+  count_use();
+  kept_.signal(launch);
+  SimulatedExecutor::signal(launch, signal);
+}
+
+void FakeExecutor::count_use() {
+  if (uses_left_ > 0 && --uses_left_ == 0) throw DriverDies();
+}
+
+void FakeExecutor::note(const std::vector<Wakeup>& wakeups) {
+  for (const Wakeup& wakeup : wakeups) {
+    std::visit(
+        [this](const auto& what) {
+          if constexpr (std::is_constructible_v<LaunchEvent, decltype(what)>) kept_.note(what);
+        },
+        wakeup);
+  }
+}
+
+void FakeExecutor::keep_only(const std::set<LaunchId>& adopted) {
+  for (const KeptLaunch& each : kept()) {
+    if (!adopted.contains(each.launch)) at(clock_.time, Lost{each.launch, "it was ended"});
+  }
+  // Nobody hears that.
+  std::vector<Wakeup> unheard;
+  SimulatedExecutor::wait(clock_.time, unheard);
+  note(unheard);
+}
+
 void FakeExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
   ++waits;
+  count_use();
+  if (dies_at_ != never_s && !is_woken() && std::min(deadline, next_event()) >= dies_at_) {
+    clock_.time = std::max(clock_.time, dies_at_);
+    dies_at_ = never_s;
+    throw DriverDies();
+  }
+  std::vector<Wakeup> happened;
+  wait_for_events(deadline, happened);
+  note(happened);
+  count_use();
+  std::move(happened.begin(), happened.end(), std::back_inserter(wakeups));
+}
+
+void FakeExecutor::wait_for_events(Seconds deadline, std::vector<Wakeup>& wakeups) {
   if (!freeze_ || std::min(deadline, next_event()) <= freeze_->first) {
     SimulatedExecutor::wait(deadline, wakeups);
     for (const Wakeup& wakeup : wakeups) {

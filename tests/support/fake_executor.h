@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tuner/disk/file_system.h"
+#include "tuner/execution/kept_launch.h"
 #include "tuner/simulation/simulated_executor.h"
 
 namespace tune {
@@ -59,15 +61,30 @@ class StateFiles : public SimulatedStorage {
   FileSystem& files_;
 };
 
+/// By SIGKILL, so that nothing is caught.
+struct DriverDies {};
+
 class FakeExecutor : private StateFiles, public SimulatedExecutor {
  public:
   FakeExecutor(VirtualClock& clock, FileSystem& files, FakeProgram program);
 
   void launch(LaunchId launch, LaunchSpec spec) override;
+  void send(LaunchId launch, const protocol::Command& command) override;
+  void signal(LaunchId launch, int signal) override;
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) override;
   void answer(ControlId id, const ControlAnswer& answer) override {
     answers.emplace_back(id, answer);
   }
+
+  /// Its driver dies at `time`: `wait` throws DriverDies then, and never again.
+  void die(Seconds time) { dies_at_ = time; }
+  /// The same at its nth use of this executor: before anything follows from that, and of `wait`
+  /// also with all that has happened, before the driver hears of it.
+  void die_at_use(int nth) { uses_left_ = nth; }
+  /// As an agent would hand it over to the next driver.
+  std::vector<KeptLaunch> kept() const { return kept_.all(clock_.time); }
+  /// The next driver wants the others no more.
+  void keep_only(const std::set<LaunchId>& adopted);
 
   /// The machine stands still at `time` for so long, trainables and all; only the clock goes on.
   void freeze(Seconds time, Seconds length_s) { freeze_ = {time, length_s}; }
@@ -85,7 +102,14 @@ class FakeExecutor : private StateFiles, public SimulatedExecutor {
   std::vector<std::pair<ControlId, ControlAnswer>> answers;
 
  private:
+  void count_use();
+  void note(const std::vector<Wakeup>& wakeups);
+  void wait_for_events(Seconds deadline, std::vector<Wakeup>& wakeups);
+
   VirtualClock& clock_;
+  KeptLaunches kept_;
+  Seconds dies_at_ = never_s;
+  int uses_left_ = 0;  ///< 0: without end
   std::optional<std::pair<Seconds, Seconds>> freeze_;
   std::vector<std::pair<LaunchId, int>> nodes_;  ///< of launches
   std::vector<int> lost_nodes_;

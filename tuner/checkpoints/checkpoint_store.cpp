@@ -578,7 +578,8 @@ void CheckpointStore::sweep(const path& directory, Swept& swept,
   }
 }
 
-CheckpointStore::Swept CheckpointStore::sweep(TrialId trial, const std::set<int>& known) {
+CheckpointStore::Swept CheckpointStore::sweep(TrialId trial, const std::set<int>& known,
+                                              bool runs) {
   Swept swept;
   path own;
   try {
@@ -589,8 +590,10 @@ CheckpointStore::Swept CheckpointStore::sweep(TrialId trial, const std::set<int>
   sweep(own, swept, [&](const DirectoryEntry& entry) {
     const std::optional<int> index =
         entry.is_directory ? paths::parse_checkpoint(entry.name) : paths::parse_evicted(entry.name);
-    return (index && !known.contains(*index)) || paths::is_checkpoint_aside(entry.name);
+    return (index && !known.contains(*index)) ||
+           (!runs && paths::parse_checkpoint_aside(entry.name));
   });
+  if (runs) return swept;
   const auto is_reported = [](const DirectoryEntry& entry) {
     return paths::is_reported_checkpoint(entry.name);
   };

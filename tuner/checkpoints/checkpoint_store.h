@@ -94,8 +94,9 @@ class CheckpointStore final : public CheckpointStorage {
     std::vector<std::string> problems;  ///< sentences: what is still there, and why
   };
   /// Removes what no record names: checkpoint directories whose index is not in `known`, and
-  /// everything written aside or to be handed over. For recovery only. Throws nothing.
-  Swept sweep(TrialId trial, const std::set<int>& known);
+  /// everything written aside or to be handed over, unless the trial goes on in its processes
+  /// (`runs`), which may be writing there. For recovery only. Throws nothing.
+  Swept sweep(TrialId trial, const std::set<int>& known, bool runs = false);
   /// Sets aside those whose index is not in `known`, where a record of them may have been lost;
   /// answers how many. Problems are added to `problems`.
   std::size_t set_aside_unknown(TrialId trial, const std::set<int>& known,

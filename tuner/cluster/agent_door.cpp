@@ -50,7 +50,7 @@ AgentDoor::AgentDoor(asio::io_context& context, Options options, Callbacks callb
 }
 
 AgentDoor::~AgentDoor() {
-  remove_meeting(options_.directory);
+  remove_meeting(options_.directory, meeting_.session);
   for (const Waiting& each : waiting_) each.connection->close();
 }
 

@@ -38,6 +38,10 @@ constexpr Seconds oversleep_s = 2;
 constexpr Seconds tell_period_s = 60;
 /// For agents to leave, at the end.
 constexpr Seconds leave_patience_s = 10;
+/// For what is killed to be gone.
+constexpr Seconds kill_patience_s = 60;
+/// Agents that live come back sooner.
+constexpr Seconds usual_return_s = 1;
 
 }  // namespace
 
@@ -59,10 +63,17 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   }
 
   ~Impl() {
-    for (const auto& node : nodes_) {
-      if (node->connection) node->connection->say(Leave{});
-    }
     is_leaving_ = true;
+    for (const auto& node : nodes_) {
+      if (!node->connection) continue;
+      if (node->kept.empty() && !node->is_handing_over) {
+        node->connection->say(Leave{});
+      } else {
+        // The run has not begun: what runs there may go on under the next driver.
+        by_connection_.erase(node->connection.get());
+        std::exchange(node->connection, nullptr)->close();
+      }
+    }
     flush();
     const auto until =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(leave_patience_s);
@@ -78,13 +89,14 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   std::vector<NodeResources> start(const std::function<bool()>& is_interrupted) {
     wait_for_agents_left(is_interrupted);
     launcher_ = make_launcher();
-    launcher_->start();
+    std::vector<std::string> missing = options_.hosts;
+    std::erase_if(missing, [this](const std::string& host) { return find(host) != nullptr; });
+    if (!missing.empty()) launcher_->start(missing);
     const Seconds until = seconds_since_boot() + join_patience_s;
-    while (!all_have_joined()) {
+    while (!all_have_joined() || is_any_handing_over()) {
       wait_a_bit(is_interrupted);
       look_at_start(until);
     }
-    has_started_ = true;
     // Not as they happened to come.
     std::stable_sort(nodes_.begin(), nodes_.end(), [this](const auto& a, const auto& b) {
       return rank_of(a->resources.name) < rank_of(b->resources.name);
@@ -94,7 +106,65 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       by_connection_[node->connection.get()] = nodes.size();
       nodes.push_back(node->resources);
     }
+    numbered_ = nodes.size();
+    has_started_ = kept().empty();
     return nodes;
+  }
+
+  std::vector<KeptLaunch> kept() const {
+    std::vector<KeptLaunch> kept;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      for (const auto& [launch, each] : nodes_[i]->kept) {
+        kept.push_back(each);
+        kept.back().spec.node = static_cast<int>(i);
+      }
+    }
+    return kept;
+  }
+
+  std::map<LaunchId, KeptLaunch> adopt(const std::set<LaunchId>& launches,
+                                       const std::function<bool()>& is_interrupted) {
+    std::map<LaunchId, KeptLaunch> adopted;
+    if (has_started_) return adopted;  // nothing is kept
+    std::vector<std::pair<const Node*, LaunchId>> ending;
+    for (const auto& node : nodes_) {
+      for (const auto& [launch, each] : node->kept) {
+        if (each.has_ended || launches.contains(launch)) continue;
+        ending.emplace_back(node.get(), launch);
+        if (!node->connection) continue;
+        node->connection->say(Signalled{launch, SIGKILL});
+        node->connection->flush();
+      }
+    }
+    const Seconds until = seconds_since_boot() +
+                          std::max(kill_patience_s, options_.lease_s + options_.after_lease_s + 1);
+    const auto has_ended = [this](const auto& each) {
+      const auto& [node, launch] = each;
+      return node->kept.at(launch).has_ended || (!node->connection && is_over(*node));
+    };
+    while (!std::all_of(ending.begin(), ending.end(), has_ended)) {
+      if (seconds_since_boot() > until) {
+        throw machine_error("processes of an earlier driver's trials do not end, killed or not");
+      }
+      wait_a_bit(is_interrupted);
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      Node& node = *nodes_[i];
+      for (auto& [launch, each] : std::exchange(node.kept, {})) {
+        if (!launches.contains(launch)) continue;
+        if (!each.has_ended) {
+          node.launches.insert(launch);
+          places_.emplace(launch, i);
+        }
+        adopted.emplace(launch, std::move(each));
+      }
+      // What has happened to nodes meanwhile nobody has heard.
+      if (i >= numbered_) reactor_.happened().emplace_back(NodeJoined{node.resources});
+      if (node.connection) continue;
+      reactor_.happened().emplace_back(NodeLost{static_cast<int>(i), node.why_lost});
+    }
+    has_started_ = true;
+    return adopted;
   }
 
   std::uint64_t strangers() const { return door_->strangers(); }
@@ -145,7 +215,10 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     std::uint64_t renewal = 0;               ///< the last one that was heard
     std::string proof;                       ///< its agent's file
     std::set<LaunchId> launches;             ///< that have not ended
-    std::string why_lost;                    ///< a phrase
+    /// Of a driver before, until they are adopted: nothing of them is an event yet.
+    std::map<LaunchId, KeptLaunch> kept;
+    bool is_handing_over = false;
+    std::string why_lost;  ///< a phrase
     /// Its agent has ended by itself and so has all that it ran.
     bool has_ended = false;
   };
@@ -167,20 +240,25 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     }
   }
 
-  /// Those of a driver before that has died end what they run, at the latest after their lease:
-  /// what runs there is not started once more before.
+  /// Those of a driver before that has died come back with what they run, or end it, at the latest
+  /// after their lease: what runs there is not started once more before.
   void wait_for_agents_left(const std::function<bool()>& is_interrupted) {
     if (agents_left_.empty()) return;
     const Seconds patience_s = options_.lease_s + options_.after_lease_s;
-    options_.notice("agents of an earlier driver may run yet: they have " +
-                    std::to_string(std::lround(patience_s)) + " s to end what they run");
-    const Seconds until = seconds_since_boot() + patience_s;
-    while (!agents_left_.empty() && seconds_since_boot() < until) {
+    const Seconds since = seconds_since_boot();
+    bool is_told = false;
+    while (!agents_left_.empty() && seconds_since_boot() < since + patience_s) {
       wait_a_bit(is_interrupted);
       const auto there = agents_left(options_.directory);
       std::erase_if(agents_left_, [&](const std::string& file) {
-        return std::find(there.begin(), there.end(), file) == there.end();
+        return std::find(there.begin(), there.end(), file) == there.end() || is_back(file);
       });
+      if (agents_left_.empty() || is_told || seconds_since_boot() < since + usual_return_s)
+        continue;
+      is_told = true;
+      options_.notice("agents of an earlier driver may run yet: they have " +
+                      std::to_string(std::lround(patience_s)) +
+                      " s to come back, or to end what they run");
     }
     for (const std::string& file : agents_left_) {
       std::error_code ignored;
@@ -197,10 +275,21 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
                                                                     .groups = options_.groups});
     }
     return std::make_unique<HostLauncher>(HostLauncher::Options{.directory = options_.directory,
-                                                                .hosts = options_.hosts,
                                                                 .launcher = options_.launcher,
                                                                 .agent = std::move(agent),
                                                                 .groups = options_.groups});
+  }
+
+  /// The agent of that file has joined, and said all that it has kept.
+  bool is_back(const std::string& file) const {
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+      return node->proof == file && node->connection && !node->is_handing_over;
+    });
+  }
+
+  bool is_any_handing_over() const {
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const auto& node) { return node->connection && node->is_handing_over; });
   }
 
   std::size_t rank_of(const std::string& host) const {
@@ -247,6 +336,9 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   std::string admit(const std::shared_ptr<Connection>& connection, const Join& join) {
     const std::string& name = join.node.name;
     if (is_leaving_) return "the run is over";
+    if (has_started_ && join.is_back) {
+      return "it is too late to come back: what ran on node " + name + " is lost";
+    }
     if (const Node* const other = find(name)) {
       return other->connection ? "node " + name + " has an agent already"
                                : "what ran on node " + name + " under its last agent may run yet";
@@ -259,6 +351,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     }
     node->connection = connection;
     node->proof = join.file;
+    node->is_handing_over = join.is_back;
     node->heard_at = seconds_since_boot();
     connection->hand_over(*this);
     connection->expect_large();
@@ -308,6 +401,13 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     Message message = parse_message(frame.message);
     if (auto* const happened = std::get_if<Happened>(&message)) {
       std::visit([&](auto& event) { on(node, event); }, happened->event);
+    } else if (auto* const kept = std::get_if<KeptLaunch>(&message)) {
+      if (!node.is_handing_over) throw WireError("a launch that was kept, of nobody who is back");
+      const LaunchId launch = kept->launch;
+      node.kept.insert_or_assign(launch, std::move(*kept));
+    } else if (std::holds_alternative<HandedOver>(message)) {
+      node.is_handing_over = false;
+      reactor_.wake();
     } else if (const auto* const left = std::get_if<Left>(&message)) {
       node.has_ended = true;
       lose(place, left->reason);
@@ -330,6 +430,9 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
 
   template <class Event>
   void on(Node& node, Event& event) {
+    if (const auto kept = node.kept.find(event.launch); kept != node.kept.end()) {
+      return note(kept->second, event);
+    }
     if (!node.launches.contains(event.launch)) return;  // it knows no such launch any more
     if constexpr (std::is_same_v<Event, Exited> || std::is_same_v<Event, LaunchFailed>) {
       forget(node, event.launch);
@@ -360,6 +463,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   void lose(std::size_t place, const std::string& reason) {
     Node& node = *nodes_[place];
     if (!node.connection) return;
+    node.is_handing_over = false;
     by_connection_.erase(node.connection.get());
     std::exchange(node.connection, nullptr)->close();
     node.why_lost = "node " + node.resources.name + " is lost: " + reason;
@@ -402,17 +506,21 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     }
   }
 
-  /// Whether what ran there has ended, or must have.
   void look_at_lost(Node& node) {
     if (node.launches.empty()) return;
-    const bool was_seen_to_end = node.has_ended || is_agent_dead(options_.directory, node.proof) ||
-                                 (launcher_ && launcher_->has_ended_there(node.resources.name));
-    const Seconds over_at = node.heard_at + options_.lease_s + options_.after_lease_s;
-    if (!was_seen_to_end && seconds_since_boot() < over_at) return;
+    if (!is_over(node)) return;
     for (const LaunchId launch : std::exchange(node.launches, {})) {
       places_.erase(launch);
       reactor_.happened().emplace_back(Lost{launch, node.why_lost});
     }
+  }
+
+  /// What ran on a node that is lost has ended, or must have by its agent's lease.
+  bool is_over(const Node& node) const {
+    const bool was_seen_to_end = node.has_ended || is_agent_dead(options_.directory, node.proof) ||
+                                 (launcher_ && launcher_->has_ended_there(node.resources.name));
+    return was_seen_to_end ||
+           seconds_since_boot() >= node.heard_at + options_.lease_s + options_.after_lease_s;
   }
 
   void tick() {
@@ -487,6 +595,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   std::string unnamed_;                         ///< the same, of one that nobody knows
   std::vector<std::string> agents_left_;        ///< by earlier drivers: their files
   std::uint32_t attempts_ = 0;
+  std::size_t numbered_ = 0;  ///< nodes that `start` has answered
   bool has_started_ = false;
   bool is_leaving_ = false;
   bool is_warned_ = false;  ///< that its machines will end it
@@ -503,6 +612,11 @@ AgentExecutor::~AgentExecutor() = default;
 
 std::vector<NodeResources> AgentExecutor::start(const std::function<bool()>& is_interrupted) {
   return impl_->start(is_interrupted);
+}
+std::vector<KeptLaunch> AgentExecutor::kept() const { return impl_->kept(); }
+std::map<LaunchId, KeptLaunch> AgentExecutor::adopt(const std::set<LaunchId>& launches,
+                                                    const std::function<bool()>& is_interrupted) {
+  return impl_->adopt(launches, is_interrupted);
 }
 std::uint64_t AgentExecutor::strangers() const { return impl_->strangers(); }
 

@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tuner/cluster/slurm.h"
 #include "tuner/execution/executor.h"
+#include "tuner/execution/kept_launch.h"
 #include "tuner/execution/reactor/asio_reactor.h"
 
 namespace tune {
@@ -47,13 +50,24 @@ class AgentExecutor final : public Executor {
  public:
   /// Listens. Error (user) if it cannot.
   AgentExecutor(AsioReactor& reactor, ClusterOptions options);
-  /// Has all agents leave, which end what they run.
+  /// Has all agents leave, which end what they run; but for those that had come back, and whose
+  /// launches nobody has adopted or ended: they wait for another driver.
   ~AgentExecutor() override;
 
-  /// Starts the agents of the hosts and waits until all have joined; their nodes, as Allocation
-  /// numbers them. Later ones are NodeJoined. `is_interrupted` ends the wait: WaitInterrupted.
-  /// Error (user) if one cannot join.
+  /// Waits for the agents of a driver that has died, which come back with what they run, and starts
+  /// those of the other hosts; once all have joined, their nodes, as Allocation numbers them. Later
+  /// ones are NodeJoined. `is_interrupted` ends the wait: WaitInterrupted. Error (user) if one
+  /// cannot join.
   std::vector<NodeResources> start(const std::function<bool()>& is_interrupted);
+
+  /// What agents of a driver that has died have kept, by nodes as above. Until `adopt` nothing more
+  /// is heard of it but through that.
+  std::vector<KeptLaunch> kept() const;
+  /// These go on under this driver; the others are ended, and that is waited for. Answers what is
+  /// kept by then of the former; what they do from now on comes as events. To be called once, after
+  /// `start`.
+  std::map<LaunchId, KeptLaunch> adopt(const std::set<LaunchId>& launches,
+                                       const std::function<bool()>& is_interrupted);
 
   /// Connections that came to nothing.
   std::uint64_t strangers() const;

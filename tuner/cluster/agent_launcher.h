@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tune {
 
@@ -11,8 +12,9 @@ class AgentLauncher {
  public:
   virtual ~AgentLauncher() = default;
 
-  /// Starts an agent on each node. Error (user) if that cannot be.
-  virtual void start() = 0;
+  /// Starts an agent on each of these, which are all of its nodes but those whose agents have come
+  /// back. Error (user) if that cannot be.
+  virtual void start(const std::vector<std::string>& nodes) = 0;
 
   /// Whether an agent can be started on that node once more.
   virtual bool can_start_again(const std::string& node) const = 0;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "trainable/values.h"
 #include "tuner/base/error.h"
@@ -136,9 +137,13 @@ Meeting read_meeting(const fs::path& experiment) {
   }
 }
 
-void remove_meeting(const fs::path& experiment) noexcept {
-  std::error_code ignored;
-  fs::remove(meeting_file(experiment), ignored);
+void remove_meeting(const fs::path& experiment, std::uint64_t session) noexcept {
+  try {
+    if (read_meeting(experiment).session != session) return;
+    make_posix_file_system()->remove_file(meeting_file(experiment));
+  } catch (const std::exception&) {
+    // It is not there, or cannot be read: nobody can join by it.
+  }
 }
 
 bool is_agent_dead(const fs::path& experiment, const std::string& file) {
@@ -168,6 +173,18 @@ std::vector<std::string> agents_left(const fs::path& experiment) {
     }
   }
   return left;
+}
+
+void wait_for_agents_left(const fs::path& experiment, Seconds patience_s,
+                          const std::function<void()>& told, const std::function<void()>& wait) {
+  std::error_code ignored;
+  if (!fs::is_directory(cluster_directory(experiment), ignored)) return;
+  const Seconds until = seconds_since_boot() + patience_s;
+  bool is_told = false;
+  while (!agents_left(experiment).empty() && seconds_since_boot() < until) {
+    if (!std::exchange(is_told, true)) told();
+    wait();
+  }
 }
 
 Proof::Proof(const fs::path& experiment) : file_(proof_prefix + random_hex()) {

@@ -5,8 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "tuner/base/clock.h"
 
 namespace tune {
 
@@ -36,12 +39,17 @@ void make_cluster_directory(const std::filesystem::path& experiment);
 void write_meeting(const std::filesystem::path& experiment, const Meeting& meeting);
 /// Error (user), a sentence with the host's name, if it is not there or not for this user alone.
 Meeting read_meeting(const std::filesystem::path& experiment);
-/// Absent is fine. Does not throw.
-void remove_meeting(const std::filesystem::path& experiment) noexcept;
+/// Of that session: another driver may have taken over. Absent is fine. Does not throw.
+void remove_meeting(const std::filesystem::path& experiment, std::uint64_t session) noexcept;
 
 /// The agents of earlier drivers that may run yet: the names of their files in the folder. Files of
 /// those that are seen to be dead are removed.
 std::vector<std::string> agents_left(const std::filesystem::path& experiment);
+
+/// Waits until there are none, for a driver that none of them can come back to; at most so long, by
+/// which their leases are over. `wait` waits a little; `told` is called once, if it takes any time.
+void wait_for_agents_left(const std::filesystem::path& experiment, Seconds patience_s,
+                          const std::function<void()>& told, const std::function<void()>& wait);
 
 /// Whether the agent of that file ran on this host and is seen to be dead.
 bool is_agent_dead(const std::filesystem::path& experiment, const std::string& file);

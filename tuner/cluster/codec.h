@@ -83,7 +83,7 @@ inline constexpr int members_of<Lost> = 2;
 template <>
 inline constexpr int members_of<NodeResources> = 3;
 template <>
-inline constexpr int members_of<Join> = 4;
+inline constexpr int members_of<Join> = 5;
 template <>
 inline constexpr int members_of<Welcome> = 2;
 template <>
@@ -99,6 +99,8 @@ inline constexpr int members_of<Renewal> = 1;
 template <>
 inline constexpr int members_of<Renewed> = 1;
 template <>
+inline constexpr int members_of<KeptLaunch> = 14;
+template <>
 inline constexpr int members_of<Happened> = 1;
 template <>
 inline constexpr int members_of<Left> = 1;
@@ -110,6 +112,8 @@ template <class Enum>
 inline constexpr Enum last_of = Enum{std::numeric_limits<std::underlying_type_t<Enum>>::max()};
 template <>
 inline constexpr auto last_of<LaunchAdvisory::What> = LaunchAdvisory::What::lacking;
+template <>
+inline constexpr auto last_of<KeptLaunch::Told> = KeptLaunch::Told::stop;
 template <>
 inline constexpr auto last_of<protocol::Api> = protocol::Api::function_api;
 template <>
@@ -146,10 +150,13 @@ auto members(Struct& value) {
   } else if constexpr (count == 8) {
     auto& [a, b, c, d, e, f, g, h] = value;
     return std::tie(a, b, c, d, e, f, g, h);
-  } else {
-    static_assert(count == 10);
+  } else if constexpr (count == 10) {
     auto& [a, b, c, d, e, f, g, h, i, j] = value;
     return std::tie(a, b, c, d, e, f, g, h, i, j);
+  } else {
+    static_assert(count == 14);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
   }
 }
 

@@ -47,8 +47,8 @@ std::string text_of(const std::optional<ExitStatus>& ended) {
   return "exit code " + std::to_string(ended->exit_code);
 }
 
-void HostLauncher::start() {
-  for (const std::string& host : options_.hosts) {
+void HostLauncher::start(const std::vector<std::string>& hosts) {
+  for (const std::string& host : hosts) {
     std::vector<std::string> agent = options_.agent;
     agent.insert(agent.end(), {"--node", host});
     launched_.try_emplace(

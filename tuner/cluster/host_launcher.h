@@ -29,7 +29,6 @@ class HostLauncher final : public AgentLauncher {
  public:
   struct Options {
     std::filesystem::path directory;    ///< of the experiment
-    std::vector<std::string> hosts;     ///< names of nodes, too
     std::vector<std::string> launcher;  ///< the command, with words to be replaced
     std::vector<std::string> agent;     ///< the command that starts an agent, without its node
     ProcessGroups* groups = nullptr;    ///< see SideProgram
@@ -37,7 +36,7 @@ class HostLauncher final : public AgentLauncher {
 
   explicit HostLauncher(Options options) : options_(std::move(options)) {}
 
-  void start() override;
+  void start(const std::vector<std::string>& hosts) override;
   /// Who lost the way to a host may find it again, but that is the user's to say.
   bool can_start_again(const std::string&) const override { return false; }
   void start_again(const std::string&) override {}

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-#include "tuner/execution/executor.h"
+#include "tuner/execution/kept_launch.h"
 #include "tuner/model/resources.h"
 
 namespace tune {
@@ -38,6 +38,9 @@ struct Join {
   /// `proof` in it: so both see one directory.
   std::string file;
   std::string proof;
+  /// It was an agent of a driver that has died, and hands over what it has kept: once welcome, it
+  /// says a KeptLaunch for each launch, and HandedOver.
+  bool is_back = false;
 };
 /// Something of a launch.
 struct Happened {
@@ -47,6 +50,8 @@ struct Happened {
 struct Left {
   std::string reason;  ///< a phrase
 };
+/// That was all that it has kept.
+struct HandedOver {};
 /// It lives, and asks for its lease to go on. The first one is 1.
 struct Renewal {
   std::uint64_t number = 0;
@@ -89,8 +94,8 @@ struct Renewed {
 /// The run is over.
 struct Leave {};
 
-using Message = std::variant<Join, Happened, Left, Renewal, Welcome, TurnedAway, Launch, Told,
-                             Signalled, Renewed, Leave, Warned>;
+using Message = std::variant<Join, Happened, Left, Renewal, KeptLaunch, HandedOver, Welcome,
+                             TurnedAway, Launch, Told, Signalled, Renewed, Leave, Warned>;
 
 /// Of which driver's session a frame is, and of which connection in it: what was said in another
 /// one counts no more. A Join is of attempt 0.

@@ -68,10 +68,16 @@ SideProgram::Options SlurmLauncher::side(std::vector<std::string> own,
 }
 
 /// Neither --exact nor --overlap, which lose gpus where nodes differ: so each task has all that the
-/// job has on its node.
-void SlurmLauncher::start() {
-  const std::string count = std::to_string(options_.job.nodes.size());
-  all_.emplace(side({"--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1"}, step_log));
+/// job has on its node. Beside the step of agents that have come back it would wait for ever.
+void SlurmLauncher::start(const std::vector<std::string>& nodes) {
+  const std::string count = std::to_string(nodes.size());
+  std::vector<std::string> words = {"--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1"};
+  if (nodes.size() < options_.job.nodes.size()) {
+    std::string list;
+    for (const std::string& node : nodes) list += (list.empty() ? "" : ",") + node;
+    words.insert(words.end(), {"--overlap", "--immediate=10", "--nodelist=" + list});
+  }
+  all_.emplace(side(std::move(words), step_log));
 }
 
 bool SlurmLauncher::can_start_again(const std::string& node) const {
@@ -91,26 +97,29 @@ void SlurmLauncher::look() {
   for (auto& [node, step] : again_) step.look();
 }
 
-const SlurmLauncher::Step& SlurmLauncher::step_of(const std::string& node) const {
+const SlurmLauncher::Step* SlurmLauncher::step_of(const std::string& node) const {
   const auto again = again_.find(node);
-  return again == again_.end() ? *all_ : again->second;
+  if (again != again_.end()) return &again->second;
+  return all_ ? &*all_ : nullptr;
 }
 
 std::optional<std::string> SlurmLauncher::ending(const std::string& node) const {
-  if (!all_) return std::nullopt;
-  const Step& step = step_of(node);
-  const auto task = step.ended.find(node);
-  if (task != step.ended.end()) return task->second + step.program.last_words();
-  if (!step.program.ended()) return std::nullopt;
-  return text_of(step.program.ended()) + step.program.last_words();
+  const Step* const step = step_of(node);
+  if (step == nullptr) return std::nullopt;
+  const auto task = step->ended.find(node);
+  if (task != step->ended.end()) return task->second + step->program.last_words();
+  if (!step->program.ended()) return std::nullopt;
+  return text_of(step->program.ended()) + step->program.last_words();
 }
 
 bool SlurmLauncher::has_ended_there(const std::string& node) const {
-  return all_ && step_of(node).ended.contains(node);
+  const Step* const step = step_of(node);
+  return step != nullptr && step->ended.contains(node);
 }
 
 std::string SlurmLauncher::last_words(const std::string& node) const {
-  return all_ ? step_of(node).program.last_words() : "";
+  const Step* const step = step_of(node);
+  return step == nullptr ? "" : step->program.last_words();
 }
 
 bool SlurmLauncher::is_running() const {

@@ -27,7 +27,7 @@ class SlurmLauncher final : public AgentLauncher {
 
   explicit SlurmLauncher(Options options);
 
-  void start() override;
+  void start(const std::vector<std::string>& nodes) override;
   /// Once for each node.
   bool can_start_again(const std::string& node) const override;
   /// By a step of its own.
@@ -54,10 +54,11 @@ class SlurmLauncher final : public AgentLauncher {
   };
 
   SideProgram::Options side(std::vector<std::string> options, const std::string& log) const;
-  const Step& step_of(const std::string& node) const;
+  /// The last one that was to start its agent; null: none.
+  const Step* step_of(const std::string& node) const;
 
   const Options options_;
-  std::optional<Step> all_;
+  std::optional<Step> all_;            ///< none: all agents have come back
   std::map<std::string, Step> again_;  ///< by node
 };
 

@@ -162,11 +162,11 @@ std::optional<CheckpointRef> parse_remote_checkpoint(std::string_view directory)
   return CheckpointRef{*trial, *index};
 }
 
-bool is_checkpoint_aside(std::string_view name) {
+std::optional<int> parse_checkpoint_aside(std::string_view name) {
   const auto at = name.find(aside_mark);
-  return name.starts_with('.') && at != std::string_view::npos &&
-         parse_checkpoint(name.substr(1, at - 1)) &&
-         parse_number(name.substr(at + aside_mark.size()));
+  const bool is_aside = name.starts_with('.') && at != std::string_view::npos &&
+                        parse_number(name.substr(at + aside_mark.size()));
+  return is_aside ? parse_checkpoint(name.substr(1, at - 1)) : std::nullopt;
 }
 
 bool is_reported_checkpoint(std::string_view name) {
@@ -175,7 +175,7 @@ bool is_reported_checkpoint(std::string_view name) {
 
 bool is_of_checkpoint(std::string_view name) {
   if (name.ends_with(corrupt_mark)) name.remove_suffix(corrupt_mark.size());
-  return parse_checkpoint(name) || is_checkpoint_aside(name);
+  return parse_checkpoint(name) || parse_checkpoint_aside(name);
 }
 
 }  // namespace tune::paths

@@ -53,8 +53,8 @@ std::optional<int> parse_evicted(std::string_view name);
 /// The checkpoint that has such a directory on a remote:
 /// trial_00003/checkpoint_000001.3f9c0a71b2c4d5e6.
 std::optional<CheckpointRef> parse_remote_checkpoint(std::string_view directory);
-/// Whether `name` is that of a checkpoint being written on our behalf (`checkpoint_aside`).
-bool is_checkpoint_aside(std::string_view name);
+/// The index of a checkpoint being written on our behalf (`checkpoint_aside`), if `name` is of one.
+std::optional<int> parse_checkpoint_aside(std::string_view name);
 /// Whether `name` is reserved for what a function trainable writes to hand it over:
 /// .reported_checkpoint_3.
 bool is_reported_checkpoint(std::string_view name);

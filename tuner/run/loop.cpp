@@ -107,6 +107,7 @@ void Loop::end_by_fault(const std::string& reason) {
 
 LoopEnd Loop::drive() {
   woke_at_ = committer_.steady();
+  attempts_.adopt(options_.adoption);
   check_stop_all();
   fill();
   act();

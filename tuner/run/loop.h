@@ -17,6 +17,7 @@
 #include "tuner/run/commit/snapshots.h"
 #include "tuner/run/control_handler.h"
 #include "tuner/run/loop_end.h"
+#include "tuner/run/trials/adoption.h"
 #include "tuner/run/trials/attempts.h"
 
 namespace tune {
@@ -28,6 +29,7 @@ struct LoopOptions {
   std::vector<NodeResources> nodes = {};
   Seconds interrupt_grace_s = 30;  ///< for last saves after an interrupt
   std::set<TrialId> only = {};     ///< only these run, and none are added; empty: all
+  AdoptionPlan adoption = {};      ///< trials that go on in processes of an earlier driver's
   DiskGuard* disk = nullptr;       ///< outlives the loop; null: launches wait for no disk
   MemoryMeter memory = {};         ///< for processes that wait; without it few do
   ProcessLook look = {};           ///< at processes that say nothing; without it none are noticed

@@ -132,7 +132,7 @@ void plan_finished(const Experiment& experiment, const ResumeOptions& options, S
 /// Says how many of the trials that run in this session have results and nothing to go on from.
 /// Those that start from the beginning by wish are not among them.
 void note_lost_work(const Experiment& experiment, const std::vector<TrialId>& named,
-                    const Stopper* rules, ResumePlan& plan) {
+                    const std::set<TrialId>& adopted, const Stopper* rules, ResumePlan& plan) {
   const Seconds running_s = experiment.running_s(experiment.last_time());
   if (rules != nullptr && rules->should_stop_all(running_s)) return;  // nothing is started
   std::uint64_t count = 0;
@@ -146,7 +146,7 @@ void note_lost_work(const Experiment& experiment, const std::vector<TrialId>& na
     const bool is_named = named.empty() || std::binary_search(named.begin(), named.end(), trial.id);
     const bool will_run = trial.state == TrialState::pending || trial.state == TrialState::running;
     const bool is_over = trial.stopping && !trial.last_save_due;
-    if (is_named && will_run && !is_over) add(trial);
+    if (is_named && will_run && !is_over && !adopted.contains(trial.id)) add(trial);
   }
   for (const auto& [id, from_scratch] : plan.requeued) {
     if (!from_scratch) add(experiment.trial(id));
@@ -167,7 +167,7 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
   if (options.trials.empty()) {
     plan_errored(experiment, options, plan);
     plan_finished(experiment, options, rules, rules_changed, scheduler, plan);
-    note_lost_work(experiment, {}, rules, plan);
+    note_lost_work(experiment, {}, options.adopted, rules, plan);
     return plan;
   }
   std::vector<TrialId> named = options.trials;
@@ -185,7 +185,7 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
     if (!is_final(experiment.trial(id).state)) continue;
     plan.requeued.push_back(requeue_named(experiment, id, options, rules, scheduler));
   }
-  note_lost_work(experiment, named, rules, plan);
+  note_lost_work(experiment, named, options.adopted, rules, plan);
   return plan;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct ResumeOptions {
   /// is taken up again; so is one that has finished, if it has a checkpoint and its stop rule would
   /// not end it where it is.
   std::vector<TrialId> trials;
+  /// These go on in processes that an earlier driver has left, and lose nothing.
+  std::set<TrialId> adopted = {};
 };
 
 struct ResumePlan {

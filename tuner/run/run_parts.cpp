@@ -40,9 +40,9 @@ LoopEnd RunParts::run(LoopOptions options) {
 }
 
 void begin_session(EventCommitter& committer, const LockOwner& driver, const std::string& version,
-                   const std::string& ran) {
+                   const std::string& ran, const std::set<TrialId>& adopted) {
   committer.commit(SessionStarted{driver.host, driver.pid, version, ran});
-  committer.interrupt_running("its driver died");
+  committer.interrupt_running("its driver died", adopted);
 }
 
 void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experiment& experiment,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
@@ -70,10 +71,10 @@ class RunParts {
   Workers workers_;
 };
 
-/// Records the start of a session, and the end of the attempts that an earlier driver left running.
-/// `ran`: see SessionStarted.
+/// Records the start of a session, and the end of the attempts that an earlier driver left running,
+/// but for those of the trials that go on in their processes. `ran`: see SessionStarted.
 void begin_session(EventCommitter& committer, const LockOwner& driver, const std::string& version,
-                   const std::string& ran = {});
+                   const std::string& ran = {}, const std::set<TrialId>& adopted = {});
 
 /// Sets the callbacks up. `resources`: totals.
 void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experiment& experiment,

@@ -47,6 +47,8 @@ class SimulatedExecutor : public Executor, public Reactor {
   void delay_all(Seconds by_s);
   /// When the next event is due; infinity if there is none.
   Seconds next_event();
+  /// The next `wait` returns at once.
+  bool is_woken() const { return woken_; }
 
  private:
   /// One event of the queue; the wake-up itself stays where it is while the heap is sorted.

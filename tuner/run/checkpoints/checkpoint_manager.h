@@ -4,6 +4,7 @@
 // saves. The loop says who writes a save, CheckpointStorage where.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -50,6 +51,9 @@ class CheckpointManager {
 
   /// Reserves the index of the trial's next save.
   int take_index(TrialId trial);
+
+  /// That index was taken by an earlier driver, for a save that is under way.
+  void note_index(TrialId trial, int index) { indices_[trial] = std::max(indices_[trial], index); }
 
   /// Makes the directory that a trainable is to write into; `then` gets it, or nothing if that
   /// failed, which has then been recorded as a failed save.

@@ -59,9 +59,10 @@ void EventCommitter::add(EventBody&& body) {
   if (!subscribers_.empty()) untold_.push_back(std::move(event));
 }
 
-void EventCommitter::interrupt_running(const std::string& reason) {
+void EventCommitter::interrupt_running(const std::string& reason, const std::set<TrialId>& spared) {
   const auto running = experiment_.running();  // a copy: each record takes one out of it
   for (const TrialId trial : running) {
+    if (spared.contains(trial)) continue;
     commit(AttemptEnded{trial, experiment_.trial(trial).attempt, Outcome::interrupted, reason});
   }
 }

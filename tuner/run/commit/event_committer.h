@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,9 +35,9 @@ class EventCommitter {
   /// Numbers and dates the event, applies it, and tells the policies.
   void commit(EventBody&& body);
 
-  /// For each trial that runs, that its attempt has been interrupted, and why: its process is gone,
-  /// and nobody has seen how.
-  void interrupt_running(const std::string& reason);
+  /// For each trial that runs, but for those in `spared`, that its attempt has been interrupted,
+  /// and why: its process is gone, and nobody has seen how.
+  void interrupt_running(const std::string& reason, const std::set<TrialId>& spared = {});
 
   /// From now on the policies get no events, since one of them may have failed. A resume replays
   /// the events to fresh policies.

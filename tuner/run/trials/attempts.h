@@ -17,6 +17,7 @@
 #include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/next_trial.h"
 #include "tuner/run/commit/workers.h"
+#include "tuner/run/trials/adoption.h"
 #include "tuner/run/trials/attempt.h"
 #include "tuner/run/trials/circuit_breaker.h"
 #include "tuner/run/trials/hangs.h"
@@ -63,6 +64,9 @@ class Attempts {
   std::string place_awaited() const;
   /// False: the trial needs other resources than the slot has, and they are not free now.
   bool start(const NextTrial::Choice& chosen, Slot slot);
+
+  /// Trials that go on in processes of an earlier driver's; before any other is started.
+  void adopt(const AdoptionPlan& plan);
 
   // What happened to nodes.
   void add_node(const Resources& totals) { resources_.add_node(totals); }
@@ -124,6 +128,11 @@ class Attempts {
   void begin(const NextTrial::Choice& chosen, WorkerGroup& worker_group, bool is_warm = false);
   void prepared(TrialId trial, int number, CheckpointManager::Source source,
                 const std::string& error);
+
+  // attempt_adoption.cpp
+  void adopt(const Adoption& adoption);
+  void decide_again(Attempt& attempt, const Adoption& adoption);
+  void describe_save(Attempt& attempt) const;
 
   // attempt_results.cpp
   void follow(WorkerGroup& worker_group, WorkerGroup::WorkerEvent heard);

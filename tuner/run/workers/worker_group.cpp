@@ -49,16 +49,11 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Greeted& wakeup) {
     return unexpected(speaker, speaker.name() + " said hello twice");
   }
   const bool is_function = hello.api == protocol::Api::function_api;
-  const bool is_first = std::exchange(has_greeting_, true) == false;
-  if (!is_first && is_function != is_function_) {
+  if (has_greeting_ && is_function != is_function_) {
     return unexpected(speaker, speaker.name() + " is a " + (is_function ? "function" : "class") +
                                    ", and another rank is not");
   }
-  is_function_ = is_function;
-  can_save_ = hello.can_save && (is_first || can_save_);
-  can_save_at_start_ = hello.can_save_at_start && (is_first || can_save_at_start_);
-  can_reset_ = hello.can_reset && (is_first || can_reset_);
-  can_stay_ = hello.can_stay && (is_first || can_stay_);
+  note_hello(hello);
   speaker.has_answered = true;
   if (!ranks_.all_have_answered()) return {};
   say_start(false);
@@ -66,6 +61,16 @@ WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Greeted& wakeup) {
   was_told_ = true;
   wait_for(State::ready, never_s);
   return Ready{};
+}
+
+/// All can what each of them can.
+void WorkerGroup::note_hello(const protocol::Hello& hello) {
+  const bool is_first = !std::exchange(has_greeting_, true);
+  is_function_ = hello.api == protocol::Api::function_api;
+  can_save_ = hello.can_save && (is_first || can_save_);
+  can_save_at_start_ = hello.can_save_at_start && (is_first || can_save_at_start_);
+  can_reset_ = hello.can_reset && (is_first || can_reset_);
+  can_stay_ = hello.can_stay && (is_first || can_stay_);
 }
 
 WorkerGroup::WorkerEvent WorkerGroup::on_wakeup(const Refused& wakeup) {
@@ -245,6 +250,34 @@ WorkerGroup::WorkerEvent WorkerGroup::on_timeout() {
   }
   return Overdue{who + " said nothing for " + show(timeouts_.answer_s.value_or(timeouts_.leave_s)) +
                  " (trial_timeout_s)"};
+}
+
+void WorkerGroup::adopt(const Adopted& adopted) {
+  ensure(state_ == State::none && !adopted.processes.empty(), "processes are adopted once");
+  failure_.begin(adopted.processes.front().spec.stderr_path);
+  failure_.first_runs(adopted.processes.front().launched.stderr_begin);
+  was_told_ = true;
+  for (const Adopted::Process& each : adopted.processes) {
+    RankProcess& added = ranks_.add(each.spec);
+    added.id = each.launched.launch;
+    added.pid = each.launched.pid;
+    added.start_ticks = each.launched.start_ticks;
+    added.log_begin = each.launched.stderr_begin;
+    added.runs = true;
+    note_hello(each.hello);
+  }
+  asked_ = adopted.iteration;
+  told_at_ = transport_.steady() - adopted.told_for_s;
+  const bool is_asked = adopted.state != State::ready;
+  wait_for(adopted.state, is_asked ? timeouts_.answer_s.value_or(never_s) : never_s);
+  for (std::size_t i = 0; i < adopted.processes.size(); ++i) {
+    if (!is_asked || adopted.processes[i].is_told || ranks_[i].is_unmonitored) continue;
+    if (adopted.state == State::stepping) {
+      transport_.send(ranks_[i].id, protocol::Step{asked_});
+    } else {
+      transport_.send(ranks_[i].id, protocol::Save{adopted.directory, asked_});
+    }
+  }
 }
 
 void WorkerGroup::begin(std::vector<LaunchSpec> specs, protocol::Start start) {

@@ -125,6 +125,23 @@ class WorkerGroup {
   /// Its deadline is over.
   WorkerEvent on_timeout();
 
+  /// Processes that an earlier driver has launched, by rank.
+  struct Adopted {
+    struct Process {
+      Launched launched;
+      LaunchSpec spec;
+      protocol::Hello hello;
+      bool is_told = true;  ///< what the others were asked for
+    };
+    std::vector<Process> processes;
+    State state = State::ready;  ///< or stepping, saving
+    std::int64_t iteration = 0;  ///< of the step or save
+    std::string directory;       ///< of the save
+    Seconds told_for_s = 0;      ///< so long ago
+  };
+  /// They go on under this driver, with what they were asked for; who was not told yet is told now.
+  /// What they have said since comes as wake-ups. State none.
+  void adopt(const Adopted& adopted);
   /// Launches the processes, one for each of `specs`, or resets those that are idle, which are
   /// ready then: each gets `start`. State none, idle, or leaving of processes that were idle: then
   /// others are launched when these are gone.
@@ -179,6 +196,7 @@ class WorkerGroup {
 
  private:
   bool is_spoken_to() const;
+  void note_hello(const protocol::Hello& hello);
   WorkerEvent unexpected(const RankProcess& speaker, const std::string& sentence);
   WorkerEvent end_of_step();
   WorkerEvent end_of_save();

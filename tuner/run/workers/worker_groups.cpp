@@ -16,6 +16,15 @@ WorkerGroup& WorkerGroups::open(Allocation allocation) {
   return all_.back();
 }
 
+WorkerGroup& WorkerGroups::adopt(Allocation allocation, const WorkerGroup::Adopted& adopted) {
+  WorkerGroup& worker_group = open(std::move(allocation));
+  for (const auto& process : adopted.processes) {
+    processes_.emplace(process.launched.launch, Process{&worker_group, true});
+  }
+  worker_group.adopt(adopted);
+  return worker_group;
+}
+
 void WorkerGroups::close(WorkerGroup& worker_group) {
   ensure(!worker_group.has_processes(), "a worker group ends with its processes");
   deadlines_.erase({worker_group.deadline(), &worker_group});

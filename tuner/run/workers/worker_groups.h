@@ -2,6 +2,7 @@
 // groups' commands on to the executor.
 #pragma once
 
+#include <algorithm>
 #include <list>
 #include <set>
 #include <unordered_map>
@@ -23,6 +24,12 @@ class WorkerGroups final : private WorkerGroup::Transport {
 
   /// A new one; it is there until it is closed.
   WorkerGroup& open(Allocation allocation);
+  /// Whose processes an earlier driver has launched; see WorkerGroup::adopt.
+  WorkerGroup& adopt(Allocation allocation, const WorkerGroup::Adopted& adopted);
+  /// Ids up to that one are not given again.
+  void begin_launches_after(LaunchId launch) {
+    last_launch_ = std::max(last_launch_, static_cast<std::uint64_t>(launch));
+  }
   /// One without processes.
   void close(WorkerGroup& worker_group);
 
