@@ -35,7 +35,7 @@ LIBRARIES = [
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(base|model|execution)/.*\.cpp|tuner/model/(metrics_dom|json_fields)\.h"),
     (r"yaml-cpp/", r"apps/tune/sweep_file\.cpp"),
-    (r"re2/", r"tuner/(base|model|script|init_from)/[^/]*\.cpp"),
+    (r"re2/", r"tuner/(base|model|plain|init_from)/[^/]*\.cpp"),
     (r"xxhash\.h", r"tuner/disk/"),
     (r"ext/pb_ds/", r"schedulers/"),  # part of libstdc++
     (r"Eigen/", r"tuner/math/[^/]*\.cpp|searchers/cma_distribution\.cpp|apps/examples/"),

@@ -6,8 +6,8 @@ include(CMakePackageConfigHelpers)
 set(tune_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tune)
 set(tune_driver_rooms
     tune_base tune_disk tune_model tune_policy tune_process tune_math tune_space tune_callbacks
-    tune_schedulers tune_searchers tune_journal tune_checkpoints tune_control tune_script
-    tune_execution tune_execution_reactor tune_execution_script tune_execution_local tune_cluster tune_host tune_remote tune_spec
+    tune_schedulers tune_searchers tune_journal tune_checkpoints tune_control tune_plain
+    tune_execution tune_execution_reactor tune_execution_plain tune_execution_local tune_cluster tune_host tune_remote tune_spec
     tune_run_commit tune_run_checkpoints tune_run_workers tune_run_trials tune_run tune_simulation)
 foreach(room IN LISTS tune_driver_rooms)
   string(REPLACE "tune_" "" exported ${room})
@@ -83,10 +83,10 @@ set(tune_public_headers
     tuner/run.h
     tuner/run/loop_end.h
     tuner/run/resume_plan.h
-    tuner/script/checkpoint_files.h
-    tuner/script/command_words.h
-    tuner/script/plain_program.h
-    tuner/script/save_order.h
+    tuner/plain/checkpoint_files.h
+    tuner/plain/command_words.h
+    tuner/plain/plain_program.h
+    tuner/plain/save_order.h
     tuner/simulation/simulated_program.h
     tuner/simulation/simulation.h
     tuner/space/domain.h

@@ -18,9 +18,9 @@
 #include "tuner/math/pareto.h"
 #include "tuner/model/ancestry.h"
 #include "tuner/model/paths.h"
+#include "tuner/plain/name_meant.h"
 #include "tuner/remote/pull.h"
 #include "tuner/run/commit/recovery.h"
-#include "tuner/script/name_meant.h"
 
 namespace tune {
 

@@ -14,9 +14,9 @@
 #include "tuner/base/error.h"
 #include "tuner/base/quoted.h"
 #include "tuner/model/paths.h"
+#include "tuner/plain/checkpoint_files.h"
 #include "tuner/policy/callback.h"
 #include "tuner/run.h"
-#include "tuner/script/checkpoint_files.h"
 
 namespace tune {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "trainable/values.h"
-#include "tuner/script/command_words.h"
+#include "tuner/plain/command_words.h"
 
 namespace tune {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/tune/spec_options.h"
-#include "tuner/script/command_words.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {

@@ -279,7 +279,7 @@ TEST_CASE("A launcher that has lost its way to a host says nothing of the agent 
   make_cluster_directory(dir.path());
   const auto seen_to_end = [&](const char* words) {
     HostLauncher launcher({.directory = dir.path(), .launcher = {"sh", "-c", words}, .agent = {}});
-    launcher.start();
+    launcher.start({"oak"});
     while (launcher.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return launcher.has_ended_there("oak");
   };

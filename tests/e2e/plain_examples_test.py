@@ -95,7 +95,7 @@ class PlainExamples(Case):
         self.assertEqual(self.tune("validate", "mine.json").out, "valid\n")
         self.assertEqual(list(self.spec("mine.json")["param_space"]), ["lr"])
 
-    def test_scripts_train_by_themselves(self):
+    def test_plains_train_by_themselves(self):
         done = subprocess.run([sys.executable, "logistic.py", "--epochs", "2"], cwd=self.dir, check=True,
                               capture_output=True, text=True)
         self.assertIn("epoch 2/2 - loss: ", done.stdout)

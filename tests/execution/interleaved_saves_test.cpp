@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "tests/support/catch.h"
-#include "tuner/execution/script/event_batches.h"
-#include "tuner/script/save_fold.h"
+#include "tuner/execution/plain/event_batches.h"
+#include "tuner/plain/save_fold.h"
 
 namespace tune {
 namespace {

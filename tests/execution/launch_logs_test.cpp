@@ -1,12 +1,12 @@
 // Logs that others cut down, rename or remove while their program writes to them.
-#include "tuner/execution/script/launch_logs.h"
+#include "tuner/execution/plain/launch_logs.h"
 
 #include <array>
 #include <fstream>
 
 #include "tests/execution/session.h"
 #include "tests/support/catch.h"
-#include "tuner/execution/script/script_session.h"
+#include "tuner/execution/plain/plain_session.h"
 
 namespace tune {
 namespace {
@@ -101,7 +101,7 @@ TEST_CASE("Results go on where a log was cut down, and what is saved from then o
                        {"loss"},
                        PlainWatch{.root = dir.path(), .pattern = "last"}};
   reading.checkpoints->saved = SavedWhen::after_result;
-  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  PlainSession session(LaunchId(1), reading, habits, log, log);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   std::vector<Wakeup> said;

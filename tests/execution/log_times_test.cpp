@@ -1,11 +1,11 @@
 // When a log had grown to a size, as far as somebody has seen it.
-#include "tuner/execution/script/log_times.h"
+#include "tuner/execution/plain/log_times.h"
 
 #include <fstream>
 
 #include "tests/execution/session.h"
 #include "tests/support/catch.h"
-#include "tuner/execution/script/launch_logs.h"
+#include "tuner/execution/plain/launch_logs.h"
 #include "tuner/process/system_clock.h"
 
 namespace tune {

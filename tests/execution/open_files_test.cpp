@@ -1,5 +1,5 @@
 // Files that this very process has open, as its group's.
-#include "tuner/execution/script/open_files.h"
+#include "tuner/execution/plain/open_files.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

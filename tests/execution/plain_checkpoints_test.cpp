@@ -12,8 +12,8 @@
 
 #include "tests/execution/session.h"
 #include "tests/support/catch.h"
-#include "tuner/execution/script/checkpoint_watch.h"
-#include "tuner/execution/script/script_session.h"
+#include "tuner/execution/plain/checkpoint_watch.h"
+#include "tuner/execution/plain/plain_session.h"
 
 using namespace tune;
 using namespace tune::test;
@@ -487,7 +487,7 @@ struct Restoring {
     PlainReading reading{{{"loss", ""}}, {"loss"}};
     reading.begins_with_guess = is_guess;
     if (from > 0) reading.restored = parse_metrics(R"({"loss":3.1234})");
-    ScriptSession session(LaunchId{1}, std::move(reading), habits, log, log);
+    PlainSession session(LaunchId{1}, std::move(reading), habits, log, log);
     session.begin(0, 0);
     protocol::Start start;
     start.iteration = from;
@@ -538,7 +538,7 @@ TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit]
   const auto log = dir.path() / "log";
   std::ofstream printed(log);
   PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
-  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  PlainSession session(LaunchId(1), reading, habits, log, log);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   std::vector<Wakeup> said;

@@ -5,7 +5,7 @@
 
 #include "tests/execution/session.h"
 #include "tests/support/catch.h"
-#include "tuner/execution/script/script_session.h"
+#include "tuner/execution/plain/plain_session.h"
 
 using namespace tune;
 using namespace tune::test;
@@ -212,8 +212,8 @@ std::vector<std::string> remarks_on(const std::string& text, Seconds age_s) {
   const auto log = dir.path() / "log";
   std::ofstream(log) << text;
   PlainHabits habits;
-  ScriptSession session(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits, log,
-                        log);
+  PlainSession session(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits, log,
+                       log);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   session.read();
@@ -296,9 +296,9 @@ TEST_CASE("Iterations below 0 are remarked upon once, and count for nothing", "[
   std::ofstream(log) << "training_iteration: -4 loss: 1\ntraining_iteration: -3 loss: 1\n"
                         "training_iteration: 1 loss: 2\n";
   PlainHabits habits;
-  ScriptSession session(LaunchId(1),
-                        PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}}, habits,
-                        log, log);
+  PlainSession session(LaunchId(1),
+                       PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}}, habits,
+                       log, log);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   session.read();
@@ -328,8 +328,8 @@ Outcome outcome_of(const std::string& out, const std::string& err, PlainHabits& 
   const TempDir dir;
   std::ofstream(dir.path() / "out") << out;
   std::ofstream(dir.path() / "err") << err;
-  ScriptSession session(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits,
-                        dir.path() / "out", dir.path() / "err");
+  PlainSession session(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits,
+                       dir.path() / "out", dir.path() / "err");
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   session.read();
@@ -395,7 +395,7 @@ TEST_CASE("What is saved behind a first line of training has the result that thi
   std::ofstream(log) << "train loss: 0.5\n";
   PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
   reading.checkpoints->saved = SavedWhen::after_result;
-  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  PlainSession session(LaunchId(1), reading, habits, log, log);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   session.read();
@@ -430,7 +430,7 @@ TEST_CASE(
   std::ofstream(log) << "Epoch 1: loss 0.5\nTest loss 0.6\n";
   const auto ended = [&](const ExitStatus& status) {
     PlainHabits habits;
-    ScriptSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
+    PlainSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
     session.begin(0, 0);
     session.on_command(protocol::Start{});
     session.end(status);
@@ -467,7 +467,7 @@ TEST_CASE(
     PlainHabits habits;
     PlainReading reading{{{"loss", ""}}, {"loss"}};
     reading.last = last;
-    ScriptSession session(LaunchId(1), reading, habits, log, log);
+    PlainSession session(LaunchId(1), reading, habits, log, log);
     session.begin(earlier.size(), earlier.size());
     protocol::Start start;
     start.iteration = 2;
@@ -494,7 +494,7 @@ TEST_CASE(
   PlainHabits habits;
   PlainReading reading{{{"loss", ""}}, {"loss"}};
   reading.last = 2;
-  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  PlainSession session(LaunchId(1), reading, habits, log, log);
   session.begin(earlier.size(), earlier.size());
   protocol::Start start;
   start.iteration = 2;
@@ -527,7 +527,7 @@ TEST_CASE("What is saved behind a bar's last drawing has its value, though nothi
   std::ofstream(log) << "\rEpoch 0:  50%|# | 1/2 [1it/s]\rEpoch 0: 100%|##| 2/2 [1it/s, loss=0.5]";
   PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
   reading.checkpoints->saved = SavedWhen::after_result;
-  ScriptSession session(LaunchId(1), reading, habits, log, log);
+  PlainSession session(LaunchId(1), reading, habits, log, log);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   session.on_command(protocol::Step{});
@@ -570,7 +570,7 @@ TEST_CASE("A result that waits for a metric is remarked upon, with what is missi
     std::ofstream(log) << text;
     PlainHabits habits;
     PlainReading reading{{{"loss", ""}, {"mb", ""}}, {"loss", "mb"}};
-    ScriptSession session(LaunchId(1), reading, habits, log, log);
+    PlainSession session(LaunchId(1), reading, habits, log, log);
     session.begin(0, 0);
     session.on_command(protocol::Start{});
     session.end({});
@@ -609,7 +609,7 @@ TEST_CASE("A program that begins anew has its first line counted as in its first
     const auto log = dir.path() / "log";
     std::ofstream(log) << earlier << begin << epochs << epochs << epochs;
     PlainHabits habits;
-    ScriptSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
+    PlainSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
     session.begin(earlier.size(), earlier.size());
     session.on_command(protocol::Start{});
     session.end({});
@@ -643,7 +643,7 @@ TEST_CASE("A bar that nothing has ended is judged before what the other stream s
   print(err, "\repoch 1 loss=0.25 \repoch 2 loss=0.1230 ");
   PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
   reading.checkpoints->saved = SavedWhen::after_result;
-  ScriptSession session(LaunchId(1), reading, habits, out, err);
+  PlainSession session(LaunchId(1), reading, habits, out, err);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   const std::int64_t now_ns = unix_ns();
@@ -679,7 +679,7 @@ TEST_CASE(
   const auto log = dir.path() / "log";
   std::ofstream(log) << "Epoch 1: loss: 0.5\nEpoch 2: loss: 0.4\nEpoch 3: lo";
   PlainHabits habits;
-  ScriptSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
+  PlainSession session(LaunchId(1), PlainReading{{{"loss", ""}}, {"loss"}}, habits, log, log);
   const std::uint64_t begin = std::filesystem::file_size(log);
   session.begin(begin, begin);
   protocol::Start start;

@@ -14,8 +14,8 @@
 #include "trainable/protocol.h"
 #include "tuner/model/metrics.h"
 #include "tuner/model/resources.h"
+#include "tuner/plain/plain_program.h"
 #include "tuner/process/process_spec.h"
-#include "tuner/script/plain_program.h"
 
 namespace tune {
 

@@ -10,7 +10,7 @@
 
 #include "tuner/base/clean_text.h"
 #include "tuner/init_from/hydra_help.h"
-#include "tuner/script/line_splitter.h"
+#include "tuner/plain/line_splitter.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "tuner/base/nearest_name.h"
-#include "tuner/script/command_words.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/spec/spec_fields.h"
 #include "tuner/spec/spec_parts.h"
 

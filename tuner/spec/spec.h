@@ -12,8 +12,8 @@
 #include "tuner/model/failure_rules.h"
 #include "tuner/model/remote_config.h"
 #include "tuner/model/retention.h"
+#include "tuner/plain/plain_program.h"
 #include "tuner/policy/catalogue.h"
-#include "tuner/script/plain_program.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

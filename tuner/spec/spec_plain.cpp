@@ -4,8 +4,8 @@
 #include <csignal>
 
 #include "tuner/base/nearest_name.h"
-#include "tuner/script/command_words.h"
-#include "tuner/script/metric_reader.h"
+#include "tuner/plain/command_words.h"
+#include "tuner/plain/metric_reader.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/spec_parts.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "tuner/script/command_words.h"
+#include "tuner/plain/command_words.h"
 
 namespace tune {
 

@@ -19,7 +19,7 @@
 #include "tuner/base/quoted.h"
 #include "tuner/disk/file_system.h"
 #include "tuner/init_from/help_reader.h"
-#include "tuner/script/command_words.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/spec/sweep_spec.h"
 
 namespace tune {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "tuner/execution/local/message_parser.h"
+#include "tuner/execution/plain/plain_session.h"
 #include "tuner/execution/reactor/asio_reactor.h"
-#include "tuner/execution/script/script_session.h"
 #include "tuner/process/spawn.h"
 #include "tuner/process/subreaper.h"
 
@@ -50,7 +50,7 @@ class Child : public std::enable_shared_from_this<Child> {
  public:
   /// If the program knows nothing of the driver: how what it prints is read, and how it saves.
   struct Plain {
-    std::unique_ptr<ScriptSession> session;  ///< null: it speaks the protocol
+    std::unique_ptr<PlainSession> session;  ///< null: it speaks the protocol
     bool saves = false;
     std::optional<int> save_signal = {};
     std::optional<int> checkpoint_exit_code = {};

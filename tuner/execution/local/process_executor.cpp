@@ -88,8 +88,8 @@ class ProcessExecutor::Impl final : private AsioReactor::Client {
     state->second.memory_kills_before = out_of_memory_kills();
     if (spec.plain) {
       spec.knows_socket = false;
-      state->second.plain = std::make_unique<ScriptSession>(launch, *spec.plain, habits_,
-                                                            spec.stdout_path, spec.stderr_path);
+      state->second.plain = std::make_unique<PlainSession>(launch, *spec.plain, habits_,
+                                                           spec.stdout_path, spec.stderr_path);
       if (spec.plain->checkpoints) {
         state->second.watched = {.what = std::move(*spec.plain->checkpoints),
                                  .stdout_path = spec.stdout_path,
@@ -150,7 +150,7 @@ class ProcessExecutor::Impl final : private AsioReactor::Client {
   struct LaunchState {
     std::shared_ptr<Child> child;  ///< none while the launcher has it
     std::optional<ActivityTracker::Activity> launching;
-    std::unique_ptr<ScriptSession> plain;  ///< until it runs
+    std::unique_ptr<PlainSession> plain;  ///< until it runs
     /// The same: where a plain program saves.
     std::optional<CheckpointWatch::Watched> watched;
     std::string early_lines;         ///< sent before it ran

@@ -21,11 +21,11 @@
 #include "tuner/checkpoints/checkpoint_storage.h"
 #include "tuner/model/checkpoint_budget.h"
 #include "tuner/model/retention.h"
+#include "tuner/plain/plain_program.h"
 #include "tuner/run/checkpoints/evictions.h"
 #include "tuner/run/commit/callback_list.h"
 #include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/workers.h"
-#include "tuner/script/plain_program.h"
 
 namespace tune {
 

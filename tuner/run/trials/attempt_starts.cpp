@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "tuner/model/ancestry.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/run/trials/attempts.h"
-#include "tuner/script/command_words.h"
 #include "tuner/spec/spec_warnings.h"
 
 namespace tune {

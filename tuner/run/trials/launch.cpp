@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "tuner/model/paths.h"
-#include "tuner/script/command_words.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/spec/python_command.h"
 #include "tuner/spec/spec_warnings.h"
 

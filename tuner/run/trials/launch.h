@@ -8,7 +8,7 @@
 #include "tuner/execution/executor.h"
 #include "tuner/model/experiment.h"
 #include "tuner/model/resources.h"
-#include "tuner/script/plain_program.h"
+#include "tuner/plain/plain_program.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {

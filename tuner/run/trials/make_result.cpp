@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tuner/base/json_text.h"
-#include "tuner/script/name_meant.h"
+#include "tuner/plain/name_meant.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {

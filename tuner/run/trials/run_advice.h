@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tuner/execution/executor.h"
+#include "tuner/plain/shared_outputs.h"
 #include "tuner/run/commit/callback_list.h"
 #include "tuner/run/commit/event_committer.h"
 #include "tuner/run/commit/workers.h"
@@ -16,7 +17,6 @@
 #include "tuner/run/trials/config_effect.h"
 #include "tuner/run/trials/repeated_start.h"
 #include "tuner/run/workers/worker_group.h"
-#include "tuner/script/shared_outputs.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {

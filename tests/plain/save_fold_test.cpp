@@ -1,0 +1,589 @@
+// Programs that print and save, in virtual time, and what becomes of their trials: whatever happens
+// to them, a row has the metrics of its iteration, and a checkpoint the model that it is said to
+// have.
+#include "tuner/plain/save_fold.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "tests/support/catch.h"
+#include "tuner/model/experiment.h"
+
+namespace tune {
+namespace {
+
+/// How a checkpoint is known to be whole.
+enum class Kind {
+  at_once,  ///< a file that is renamed, or a directory with a new `complete`
+  at_rest,  ///< nothing changes for a second
+};
+
+enum class Fate { none, pause, stop, program_dies, driver_dies, exploit };
+
+struct Program {
+  SavedWhen saves = SavedWhen::after_result;
+  Kind kind = Kind::at_once;
+  double epoch_s = 1;
+  double between_s = 0.001;  ///< from the print to the save, or the other way round
+  std::int64_t epochs = 12;
+};
+
+/// Something that it does. Its metric is the number of the epoch, so a row shows whose it is.
+struct Deed {
+  double at_s = 0;
+  bool is_save = false;
+  std::int64_t epoch = 0;
+};
+
+std::deque<Deed> deeds_of(const Program& program, std::int64_t from, double now_s) {
+  std::deque<Deed> deeds;
+  for (std::int64_t epoch = from + 1; epoch <= program.epochs; ++epoch) {
+    now_s += program.epoch_s;
+    const bool saves_first = program.saves == SavedWhen::before_result;
+    deeds.push_back({now_s, saves_first, epoch});
+    deeds.push_back({now_s + program.between_s, !saves_first, epoch});
+    now_s += program.between_s;
+  }
+  return deeds;
+}
+
+PrintedResult result_of(std::int64_t iteration, std::int64_t epoch) {
+  PrintedResult result{iteration, {}};
+  result.metrics.numbers = {{"epoch", static_cast<double>(epoch)}};
+  return result;
+}
+
+/// One trial, its program, and the driver.
+struct World {
+  explicit World(Program what, std::optional<SavedWhen> is_told) : program(what), told(is_told) {
+    then(TrialAdded{id, "{}", "", ""});
+  }
+
+  struct Kept {
+    std::int64_t label = 0;
+    std::int64_t epoch = 0;  ///< that it has
+    std::vector<PrintedResult> ahead;
+  };
+
+  void then(EventBody body) {
+    const std::uint64_t number = experiment.last_event() + 1;
+    experiment.apply({number, static_cast<Seconds>(number), std::move(body)});
+  }
+  const Trial& trial() const { return experiment.trial(id); }
+
+  /// An attempt, to which `fate` happens once it has come to iteration `at`. True: it has ended.
+  bool attempt(Fate fate, std::int64_t at, double later_s) {
+    const auto [owner, checkpoint] = experiment.restore_point(id);
+    const int index = checkpoint != nullptr ? checkpoint->index : 0;
+    then(AttemptStarted{id, trial().attempt + 1, index, {}, std::nullopt, true});
+    rows.erase(rows.upper_bound(trial().iteration), rows.end());
+    const Kept from = index != 0 ? kept.at(index) : Kept{};
+    SaveFold fold(order, told);
+    fold.begin(trial().iteration,
+               from.label > trial().iteration ? from.ahead : std::vector<PrintedResult>{});
+    std::deque<Deed> deeds = deeds_of(program, from.epoch, now_s);
+    struct Saving {
+      SavedFiles files;
+      std::int64_t epoch = 0;
+      double found_s = 0;
+    };
+    std::deque<Saving> savings;
+    std::int64_t printed = 0;
+    std::map<std::int64_t, std::int64_t> epoch_at;  // of a save, by when it was changed last
+    double dies_s = INFINITY, leaves_s = INFINITY, told_s = INFINITY;
+    constexpr double tick_s = 0.02;
+    for (;;) {
+      now_s += tick_s;
+      while (!deeds.empty() && deeds.front().at_s <= std::min(now_s, dies_s)) {
+        const Deed deed = deeds.front();
+        deeds.pop_front();
+        if (!deed.is_save) {
+          ++printed;
+          fold.print(result_of(fold.last() + 1, deed.epoch), 0, static_cast<std::uint64_t>(printed),
+                     {now_s});
+          continue;
+        }
+        const auto ns = static_cast<std::int64_t>(deed.at_s * 1e9);
+        epoch_at[ns] = deed.epoch;
+        SavedFiles files{{"/saved", "last", true, {{"", 1, 1, ns}}},
+                         {static_cast<std::uint64_t>(printed), 0},
+                         ns};
+        const bool rests = program.kind == Kind::at_rest;
+        if (rests) savings.clear();  // it was not whole yet
+        savings.push_back({files, deed.epoch, rests ? deed.at_s + 1 : deed.at_s});
+      }
+      const bool has_ended = deeds.empty() || now_s >= dies_s;
+      const bool ends_well = deeds.empty() && now_s < dies_s;
+      while (!savings.empty() && (savings.front().found_s <= now_s || ends_well)) {
+        fold.save(savings.front().files, false, now_s);
+        savings.pop_front();
+      }
+      if (has_ended) fold.end(ends_well ? SaveFold::End::done : SaveFold::End::killed);
+      record(fold, epoch_at);
+      while (!fold.is_leaving()) {
+        auto result = fold.take();
+        if (!result) break;
+        record(fold, epoch_at);
+        take(*result, fate, at);
+        if (fate == Fate::none || trial().iteration < at) continue;
+        if (fate == Fate::driver_dies) {
+          now_s += later_s;
+          then(AttemptEnded{id, trial().attempt, Outcome::interrupted, "", false});
+          return false;
+        }
+        if (fate == Fate::program_dies) {
+          dies_s = std::min(dies_s, now_s + later_s);
+          continue;
+        }
+        has_stopped = fate == Fate::stop;
+        fold.leave();
+        leaves_s = now_s;
+      }
+      record(fold, epoch_at);
+      if (fold.is_leaving() && told_s == INFINITY && !has_ended) {
+        const bool is_half_written = program.kind == Kind::at_rest && !savings.empty();
+        const bool has_had_time = now_s - leaves_s > 1 || fold.has_gone_on();
+        if (fold.has_checkpoint_of_last() || (has_had_time && !is_half_written)) {
+          told_s = now_s;
+          dies_s = now_s + later_s;
+        }
+      }
+      if (!has_ended) continue;
+      if (fold.is_leaving()) {
+        const bool pauses = fate == Fate::pause || fate == Fate::exploit;
+        then(AttemptEnded{id, trial().attempt, pauses ? Outcome::paused : Outcome::completed, "",
+                          false});
+        return !pauses;
+      }
+      if (fold.results() > 0) continue;
+      then(AttemptEnded{id, trial().attempt, ends_well ? Outcome::completed : Outcome::interrupted,
+                        "", false});
+      return ends_well;
+    }
+  }
+
+  void take(const PrintedResult& printed, Fate fate, std::int64_t at) {
+    Result result;
+    result.training_iteration = printed.iteration;
+    result.metrics = printed.metrics;
+    result.metrics.text = "{}";
+    const bool is_it = printed.iteration >= at;
+    const Action action = fate == Fate::pause && is_it  ? Action::pause
+                          : fate == Fate::stop && is_it ? Action::stop
+                                                        : Action::proceed;
+    then(ResultReported{id, trial().attempt, result, {action, false}});
+    CHECK(!rows.contains(printed.iteration));
+    rows[printed.iteration] = printed.metrics.find("epoch").value();
+  }
+
+  void record(SaveFold& fold, const std::map<std::int64_t, std::int64_t>& epoch_at) {
+    for (SaveFold::Named& named : fold.name(now_s)) {
+      CHECK_FALSE(named.is_lost);
+      if (!named.ahead.empty() && has_stopped) continue;
+      Checkpoint checkpoint;
+      checkpoint.index = trial().saves + 1;
+      checkpoint.iteration = named.iteration;
+      then(CheckpointCommitted{id, checkpoint});
+      kept[checkpoint.index] = {named.iteration, epoch_at.at(named.files.changed_ns()),
+                                std::move(named.ahead)};
+    }
+  }
+
+  const TrialId id{0};
+  Program program;
+  std::optional<SavedWhen> told;
+  SaveOrder order;
+  Experiment experiment;
+  std::map<std::int64_t, double> rows;
+  std::map<int, Kept> kept;
+  bool has_stopped = false;
+  double now_s = 1000;
+};
+
+/// Whether each row is of its own epoch, and each checkpoint of the one that it is said to have.
+void require_exact(const World& world) {
+  std::int64_t expected = 0;
+  for (const auto& [iteration, epoch] : world.rows) {
+    CHECK(iteration == ++expected);
+    CHECK(epoch == static_cast<double>(iteration));
+  }
+  for (const auto& [index, kept] : world.kept) {
+    CAPTURE(index);
+    CHECK(kept.label == kept.epoch);
+    if (!kept.ahead.empty()) CHECK(kept.ahead.back().iteration == kept.label);
+  }
+}
+
+void walk(const Program& program, std::optional<SavedWhen> told) {
+  for (const Fate fate :
+       {Fate::none, Fate::pause, Fate::stop, Fate::program_dies, Fate::driver_dies}) {
+    for (const double later_s : {0.0, 0.3, 0.95, 1.7, 40.0}) {
+      CAPTURE(program.saves == SavedWhen::after_result, program.kind == Kind::at_once,
+              program.epoch_s, program.between_s, told.has_value(), static_cast<int>(fate),
+              later_s);
+      World world(program, told);
+      bool is_over = false;
+      // Each attempt is cut off somewhat later than the one before, by iteration.
+      for (const std::int64_t at : {3, 4, 7, 9}) {
+        if (!is_over) is_over = world.attempt(fate, at, later_s);
+        require_exact(world);
+      }
+      while (!is_over) is_over = world.attempt(Fate::none, 0, 0);
+      require_exact(world);
+      if (fate != Fate::stop) CHECK(world.rows.size() == 12);
+      if (fate == Fate::stop) CHECK(world.rows.size() == 3);
+    }
+  }
+}
+
+TEST_CASE("Of a program whose order is told, rows and checkpoints are exact whatever happens to it",
+          "[unit][plain]") {
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    for (const Kind kind : {Kind::at_once, Kind::at_rest}) {
+      for (const double epoch_s : {0.03, 0.1, 0.5, 3.0}) {
+        for (const double between_s : {0.001, 0.015}) {
+          walk({saves, kind, epoch_s, between_s}, saves);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Of one whose order is learnt they are, too, where epochs are long enough to tell",
+          "[unit][plain]") {
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    for (const double epoch_s : {0.5, 3.0}) walk({saves, Kind::at_once, epoch_s, 0.001}, {});
+  }
+}
+
+TEST_CASE("A program that is paused while it trains on to its end has all of that when it goes on",
+          "[unit][plain]") {
+  World world({SavedWhen::after_result, Kind::at_rest, 0.1, 0.001}, {});
+  CHECK_FALSE(world.attempt(Fate::pause, 3, INFINITY));
+  CHECK(world.rows.size() == 3);
+  REQUIRE(world.kept.size() == 1);
+  CHECK(world.kept.begin()->second.label == 12);
+  CHECK(world.kept.begin()->second.epoch == 12);
+  // Its driver dies while it is given them, and nothing is trained again.
+  CHECK_FALSE(world.attempt(Fate::driver_dies, 6, 0));
+  CHECK(world.rows.size() == 6);
+  CHECK(world.attempt(Fate::none, 0, 0));
+  CHECK(world.rows.size() == 12);
+  require_exact(world);
+}
+
+TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit][plain]") {
+  const auto guesses = [](double behind_s, std::optional<SavedWhen> told) {
+    SaveOrder order;
+    SaveFold fold(order, told);
+    fold.begin(0, {});
+    std::size_t all = 0, guessed = 0;
+    for (std::int64_t i = 1; i <= 8; ++i) {
+      const auto at_s = static_cast<double>(i);
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {at_s});
+      (void)fold.take();
+      const auto ns = static_cast<std::int64_t>((at_s + behind_s) * 1e9);
+      fold.save(
+          {{"/saved", "last", true, {{"", 1, 1, ns}}}, {static_cast<std::uint64_t>(i), 0}, ns},
+          false, at_s + behind_s);
+      for (const SaveFold::Named& named : fold.name(at_s + behind_s)) {
+        ++all;
+        guessed += named.is_guess ? 1 : 0;
+      }
+    }
+    REQUIRE(all > 0);
+    return guessed == all ? "all" : guessed == 0 ? "none" : "some";
+  };
+  CHECK(guesses(0.5, {}) == std::string("all"));
+  CHECK(guesses(0.5, SavedWhen::after_result) == std::string("none"));
+  CHECK(guesses(0.01, {}) == std::string("none"));
+}
+
+/// A program that saves each of its rounds and is held up in one of ten of them between its save
+/// and its print; looked at every 20 ms.
+std::vector<SaveFold::Named> named_of_rounds(SavedWhen saves, double round_s, double lag_s) {
+  SaveOrder order;
+  SaveFold fold(order);
+  fold.begin(0, {});
+  std::vector<SaveFold::Named> all;
+  std::uint64_t printed = 0;
+  double at_s = 1000;
+  const auto save = [&] {
+    const auto ns = static_cast<std::int64_t>(at_s * 1e9);
+    return SavedFiles{{"/saved", "last", true, {{"", 1, 1, ns}}}, {printed, 0}, ns};
+  };
+  std::vector<SavedFiles> found;
+  for (std::int64_t i = 1; i <= 60; ++i) {
+    const double between_s = i % 10 == 0 ? 1.5 * round_s : 0.001;
+    at_s += round_s;
+    if (saves == SavedWhen::before_result) {
+      found.push_back(save());
+      at_s += between_s;
+    }
+    fold.print(result_of(i, i), 0, ++printed, {at_s, lag_s});
+    (void)fold.take();
+    if (saves == SavedWhen::after_result) {
+      at_s += between_s;
+      found.push_back(save());
+    }
+    // A look at what was saved comes later than that of what was printed.
+    if (i % 3 != 0) continue;
+    for (SavedFiles& each : found) fold.save(std::move(each), false, at_s);
+    found.clear();
+    for (SaveFold::Named& named : fold.name(at_s)) all.push_back(std::move(named));
+  }
+  return all;
+}
+
+TEST_CASE("Of rounds of milliseconds the order is learnt where somebody watches the log",
+          "[unit][plain]") {
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    for (const double round_s : {0.015, 0.02, 0.05}) {
+      CAPTURE(saves == SavedWhen::after_result, round_s);
+      const auto named = named_of_rounds(saves, round_s, PrintTime::watched_lag_s);
+      REQUIRE(named.size() >= 59);
+      std::int64_t iteration = 60 - static_cast<std::int64_t>(named.size());
+      for (const SaveFold::Named& each : named) {
+        CHECK(each.iteration == ++iteration);
+        CHECK_FALSE(each.is_guess);
+      }
+    }
+  }
+  // Where nobody does, it is said that the order is not known.
+  for (const auto& each : named_of_rounds(SavedWhen::before_result, 0.02, PrintTime::read_lag_s)) {
+    CHECK(each.is_guess);
+  }
+}
+
+TEST_CASE("Where a result may lie on either side of a save, that tells nothing of the order",
+          "[unit][plain]") {
+  for (const int bursts : {0, 1}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 6; ++i) {
+      const auto end = static_cast<std::uint64_t>(10 * i);
+      const auto ns = static_cast<std::int64_t>(i * 1'000'000'000 - 1'000'000);
+      fold.print(result_of(i, i), 0, end, {static_cast<double>(i), PrintTime::watched_lag_s});
+      CHECK(fold.take());
+      fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {end - 10, 0}, ns, {end, 0}, bursts},
+                false, static_cast<double>(i));
+    }
+    CHECK(order.known() == (bursts == 0 ? std::optional(SavedWhen::before_result) : std::nullopt));
+  }
+}
+
+TEST_CASE("What goes on from a checkpoint whose iteration is a guess counts from a guess",
+          "[unit][plain]") {
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::after_result);
+  fold.begin(3, {}, true);
+  fold.print(result_of(4, 4), 0, 10, {0});
+  CHECK(fold.take());
+  fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {10, 0}, 0}, false, 0);
+  const auto named = fold.name(0);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().iteration == 4);
+  CHECK(named.front().is_guess);
+}
+
+TEST_CASE(
+    "Who came to its end instead of leaving is asked for all that it printed, if that is kept",
+    "[unit][plain]") {
+  const auto n = static_cast<std::int64_t>(most_printed_ahead) + GENERATE(0, 1);
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::after_result);
+  fold.begin(0, {});
+  fold.leave();
+  for (std::int64_t i = 1; i <= n; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {0});
+  }
+  fold.end(SaveFold::End::done);
+  const bool is_kept = std::cmp_equal(n, most_printed_ahead);
+  CHECK(fold.stay() == is_kept);
+  CHECK(fold.is_leaving() == !is_kept);
+}
+
+TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost", "[unit][plain]") {
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::after_result);
+  fold.begin(0, {});
+  fold.leave();
+  const auto n = static_cast<std::int64_t>(most_printed_ahead) + 10;
+  for (std::int64_t i = 1; i <= n; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {0});
+  }
+  fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {static_cast<std::uint64_t>(n), 0}, 0},
+            true, 0);
+  CHECK(fold.results() == most_printed_ahead);
+  const auto named = fold.name(0);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().is_lost);
+  CHECK(named.front().ahead.empty());
+}
+
+TEST_CASE("A script that saves its model and then prints its only result has saved that",
+          "[unit][plain]") {
+  using End = SaveFold::End;
+  for (const End how : {End::done, End::killed}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    fold.save({{"/saved", "model", false, {{"", 1, 1, 0}}}, {0, 0}, 0}, false, 0);
+    fold.print(result_of(1, 1), 0, 10, {60});
+    fold.end(how);
+    CHECK(fold.take());
+    const auto named = fold.name(61);
+    // Killed, it may have saved what it began with.
+    CHECK(fold.has_left_out() == (how == End::killed));
+    REQUIRE(named.size() == (how == End::done ? 1 : 0));
+    if (how == End::done) CHECK(named.front().iteration == 1);
+  }
+}
+
+TEST_CASE("Where nothing tells whether a program saves before it prints, or after, that is said",
+          "[unit][plain]") {
+  struct Sample {
+    double epoch_s;
+    std::optional<SavedWhen> told;
+    bool is_guess;
+  };
+  for (const Sample& sample :
+       {Sample{0.02, {}, true}, Sample{0.02, SavedWhen::before_result, false},
+        Sample{1, {}, false}}) {
+    SaveOrder order;
+    SaveFold fold(order, sample.told);
+    fold.begin(0, {});
+    double now_s = 1000;
+    for (std::int64_t i = 1; i <= 40; ++i) {
+      now_s += sample.epoch_s;
+      const auto ns = static_cast<std::int64_t>(now_s * 1e9);
+      const std::uint64_t printed = static_cast<std::uint64_t>(i - 1);
+      fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {printed, 0}, ns}, false, now_s);
+      fold.print(result_of(i, i), 0, printed + 1, {now_s});
+      fold.take();
+      fold.name(now_s);
+    }
+    CAPTURE(sample.epoch_s, sample.told.has_value());
+    CHECK(fold.has_guessed() == sample.is_guess);
+  }
+}
+
+/// The save of a program that has printed four results, each of 10 bytes.
+SavedFiles saved_behind(std::uint64_t at_least, std::uint64_t at_most, int bursts) {
+  return {{"/saved", "last", true, {{"", 1, 1, 0}}}, {at_least, 0}, 0, {at_most, 0}, bursts};
+}
+
+/// It was looked at after the driver had stood still.
+SavedFiles seen_late(std::uint64_t at_least, std::uint64_t at_most, int bursts) {
+  SavedFiles saved = saved_behind(at_least, at_most, bursts);
+  saved.is_late = true;
+  return saved;
+}
+
+TEST_CASE("Of lines that were printed around a save, the result that was printed first is its own",
+          "[unit][plain]") {
+  struct Sample {
+    SavedWhen order;
+    SavedFiles saved;
+    std::optional<std::int64_t> iteration;
+  };
+  constexpr auto after = SavedWhen::after_result, before = SavedWhen::before_result;
+  const Sample samples[] = {
+      {after, saved_behind(12, 25, 0), 1},   // result 2 came behind it
+      {after, saved_behind(12, 25, 1), 2},   // 2, then it, then perhaps the next epoch's heading
+      {after, saved_behind(22, 29, 2), 2},   // only headings in between
+      {before, saved_behind(12, 25, 0), 2},  // it, then 2
+      {before, saved_behind(12, 25, 1), std::nullopt},  // 2, then it; or a heading, it, then 2
+      {after, saved_behind(12, 35, 0), 1},
+      {after, saved_behind(12, 35, 1), std::nullopt},  // 2, or 2 and 3: the driver stood still
+      {before, saved_behind(12, 35, 1), std::nullopt},
+      {after, seen_late(12, 25, 0), 1},
+      {before, seen_late(12, 25, 0), 2},
+      {after, seen_late(12, 25, 1), std::nullopt},  // 2, then it; or a heading, it, then 2
+      {before, seen_late(12, 19, 1), 2},            // no result in between
+  };
+  for (const Sample& sample : samples) {
+    SaveOrder order;
+    SaveFold fold(order, sample.order);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 4; ++i) {
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
+      CHECK(fold.take());
+    }
+    fold.save(sample.saved, false, 0);
+    fold.save(saved_behind(40, 40, 0), false, 0);
+    const auto named = fold.name(0);
+    CAPTURE(sample.saved.bursts, sample.saved.printed_at_most.stdout_bytes);
+    if (sample.iteration) {
+      REQUIRE_FALSE(named.empty());
+      CHECK(named.front().iteration == *sample.iteration);
+    } else {
+      CHECK((named.empty() || named.front().iteration == 4));
+    }
+    CHECK_FALSE(fold.has_left_out());
+  }
+}
+
+TEST_CASE("The last save of a program that saves first claims no result that it may lack",
+          "[unit][plain]") {
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::before_result);
+  fold.begin(0, {});
+  for (std::int64_t i = 1; i <= 4; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
+    CHECK(fold.take());
+  }
+  const std::uint64_t at_least = GENERATE(10, 20, 30);
+  for (const int bursts : {1, 2}) fold.save(saved_behind(at_least, 40, bursts), false, 0);
+  CHECK(fold.name(0).empty());
+  fold.end(SaveFold::End::done);
+  const auto named = fold.name(0);
+  REQUIRE(named.size() == 1);
+  // It may be of the next epoch that was saved, or of a later one, if only one was printed since.
+  CHECK(named.front().iteration == static_cast<std::int64_t>(at_least / 10) + 1);
+  CHECK(named.front().is_guess == (at_least < 30));
+}
+
+TEST_CASE("What a stalled driver has found behind its back is not of the result that comes last",
+          "[unit][plain]") {
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::before_result);
+  fold.begin(0, {});
+  // It saves each second epoch: 1, a save, and 2 were there when the driver woke; then came 3.
+  for (std::int64_t i = 1; i <= 2; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
+  }
+  fold.save(seen_late(0, 20, 1), false, 0);
+  fold.print(result_of(3, 3), 0, 30, {1});
+  fold.end(SaveFold::End::done);
+  while (fold.take()) continue;
+  const auto named = fold.name(1);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().iteration == 1);
+  CHECK(named.front().is_guess);
+}
+
+TEST_CASE("A save that was seen late tells nothing of the order", "[unit][plain]") {
+  for (const bool is_late : {false, true}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 6; ++i) {
+      const auto at_s = static_cast<double>(i);
+      const auto end = static_cast<std::uint64_t>(10 * i);
+      fold.print(result_of(i, i), 0, end, {at_s, PrintTime::watched_lag_s});
+      CHECK(fold.take());
+      const auto ns = static_cast<std::int64_t>(i * 1'000'000'000 + 1'000'000);
+      fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {end, 0}, ns, {end, 0}, 0, is_late},
+                false, at_s + 0.01);
+    }
+    CHECK(order.known() == (is_late ? std::nullopt : std::optional(SavedWhen::after_result)));
+  }
+}
+
+}  // namespace
+}  // namespace tune

@@ -1,0 +1,107 @@
+#include "tuner/plain/save_order.h"
+
+#include <optional>
+
+#include "tests/support/catch.h"
+
+namespace tune {
+namespace {
+
+constexpr auto after = SavedWhen::after_result;
+constexpr auto before = SavedWhen::before_result;
+
+/// A save that takes 10 ms, so long after a result and before the next one.
+std::optional<SavedWhen> told(double since_s, double until_s, double lag_s = 0) {
+  constexpr double at_s = 1000;
+  const auto vote = vote_of({.result_before = PrintTime{at_s + lag_s},
+                             .begun_s = at_s + since_s,
+                             .ended_s = at_s + since_s + 0.01,
+                             .result_behind = PrintTime{at_s + since_s + 0.01 + until_s + lag_s},
+                             .now_s = at_s + 100});
+  return vote ? std::optional(vote->when) : std::nullopt;
+}
+
+TEST_CASE("A save right behind a result is of that one, one right before the next of the next",
+          "[unit][plain]") {
+  for (const double epoch_s : {0.1, 1.0, 600.0}) {
+    for (const double lag_s : {0.0, 0.01, 0.02}) {
+      CAPTURE(epoch_s, lag_s);
+      CHECK(told(0.001, epoch_s, lag_s) == after);
+      CHECK(told(epoch_s, 0.001, lag_s) == before);
+    }
+  }
+}
+
+TEST_CASE("What was printed while nobody looked tells nothing of a save beside it",
+          "[unit][plain]") {
+  // It saves 1 ms before it prints, but that was seen an epoch later.
+  for (const double lag_s : {PrintTime::watched_lag_s, 1.2}) {
+    const auto vote = vote_of({.result_before = PrintTime{1000, PrintTime::watched_lag_s},
+                               .begun_s = 1000.25,
+                               .ended_s = 1000.26,
+                               .result_behind = PrintTime{1001.5, lag_s},
+                               .now_s = 1002});
+    CHECK(vote.has_value() == (lag_s < 1));
+  }
+}
+
+TEST_CASE("A save in the middle of an epoch, and epochs shorter than the lag, tell nothing",
+          "[unit][plain]") {
+  CHECK(told(1, 1) == std::nullopt);
+  CHECK(told(1, 2) == std::nullopt);
+  CHECK(told(0.02, 0.001) == std::nullopt);
+  CHECK(told(0.001, 0.02) == std::nullopt);
+}
+
+TEST_CASE("One save tells beyond doubt where it is nearer by far, in epochs that are not short",
+          "[unit][plain]") {
+  const auto is_clear = [](double since_s, double until_s) {
+    return vote_of({.result_before = PrintTime{1000},
+                    .begun_s = 1000 + since_s,
+                    .ended_s = 1000 + since_s,
+                    .result_behind = PrintTime{1000 + since_s + until_s},
+                    .now_s = 2000})
+               ->weight == SaveOrder::enough;
+  };
+  CHECK(is_clear(0.02, 60));
+  CHECK(is_clear(60, 0.02));
+  CHECK_FALSE(is_clear(0.001, 0.9));  // a program that stutters
+  CHECK_FALSE(is_clear(0.9, 0.001));
+  CHECK_FALSE(is_clear(3, 60));
+  CHECK_FALSE(is_clear(60, 3));
+}
+
+TEST_CASE("That no result comes for long tells that it came before", "[unit][plain]") {
+  SaveMoment save{.result_before = PrintTime{1000}, .begun_s = 1000.01, .ended_s = 1000.02};
+  save.now_s = 1000.05;
+  CHECK_FALSE(vote_of(save));
+  save.now_s = 1000.2;
+  REQUIRE(vote_of(save));
+  CHECK(vote_of(save)->when == after);
+  CHECK(vote_of(save)->weight < SaveOrder::enough);
+  save.now_s = 1001.2;
+  CHECK(vote_of(save)->weight == SaveOrder::enough);
+  save.begun_s = save.ended_s = 1001;
+  save.now_s = 1001.1;
+  CHECK_FALSE(vote_of(save));
+  save.result_before.reset();
+  save.now_s = 2000;
+  CHECK_FALSE(vote_of(save));
+}
+
+TEST_CASE("The order is known from two saves on, and one in four may lie", "[unit][plain]") {
+  SaveOrder order;
+  CHECK(order.known() == std::nullopt);
+  order.note(before, 2);
+  CHECK(order.known() == std::nullopt);
+  order.note(before, 2);
+  CHECK(order.known() == before);
+  order.note(after, 2);
+  CHECK(order.known() == std::nullopt);
+  order.note(before, 2);
+  order.note(before, 2);
+  CHECK(order.known() == before);
+}
+
+}  // namespace
+}  // namespace tune

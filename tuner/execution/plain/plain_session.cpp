@@ -1,0 +1,641 @@
+// The session of one launch: reads its logs, and turns lines into results and saves into
+// checkpoints.
+#include "tuner/execution/plain/plain_session.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "trainable/values.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/count_of.h"
+#include "tuner/base/decimal.h"
+#include "tuner/plain/named_number.h"
+#include "tuner/plain/seen_names.h"
+#include "tuner/process/system_clock.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t read_bytes = 64 * 1024;
+constexpr int blocks_at_once = 4;
+constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
+
+constexpr std::size_t shown_bytes = 200;
+
+constexpr double s_per_ns = 1e-9;
+
+double unix_s() { return static_cast<double>(unix_ns()) * s_per_ns; }
+
+std::string shown(std::string_view line) {
+  return "'" + clean_text(line.substr(0, shown_bytes)) + "'";
+}
+
+LaunchAdvisory::What what_of(ReadingRemark::What what) {
+  switch (what) {
+    case ReadingRemark::What::cut:
+      return LaunchAdvisory::What::cut;
+    case ReadingRemark::What::no_result:
+      return LaunchAdvisory::What::no_result;
+    case ReadingRemark::What::no_colon:
+      return LaunchAdvisory::What::no_colon;
+    case ReadingRemark::What::two_numbers:
+      break;
+  }
+  return LaunchAdvisory::What::two_numbers;
+}
+
+LaunchAdvisory::What what_of(UnreadMetric::Remark::What what) {
+  switch (what) {
+    case UnreadMetric::Remark::What::silent:
+      return LaunchAdvisory::What::silent;
+    case UnreadMetric::Remark::What::other_name:
+      return LaunchAdvisory::What::other_name;
+    case UnreadMetric::Remark::What::unread:
+      break;
+  }
+  return LaunchAdvisory::What::unread;
+}
+
+}  // namespace
+
+PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& habits,
+                           std::filesystem::path stdout_path, std::filesystem::path stderr_path)
+    : launch_(launch),
+      habits_(habits),
+      closing_(reading.closing),
+      reader_(reading),
+      unread_(closing_),
+      said_again_(habits.counted),
+      saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
+      ahead_(std::move(reading.ahead)),
+      begins_with_guess_(reading.begins_with_guess),
+      last_(reading.last),
+      restored_(std::move(reading.restored)),
+      is_mute_(reading.is_unmonitored),
+      saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
+  if (is_mute_) saves_.leave();
+  if (reading.earlier) said_again_.know(*reading.earlier);
+  for (const PlainMetric& metric : reading.metrics) {
+    if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
+      named_ = metric.name;
+    }
+  }
+  const bool is_one = stdout_path == stderr_path;
+  logs_.push_back({.path = std::move(stdout_path), .at = 0, .lines = {}});
+  if (!is_one) logs_.push_back({.path = std::move(stderr_path), .at = 0, .lines = {}});
+}
+
+void PlainSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
+  logs_.front().at = stdout_begin;
+  if (logs_.size() > 1) logs_.back().at = stderr_begin;
+  files_->open(logs_.front().path, logs_.back().path, {stdout_begin, stderr_begin});
+  for (Log& log : logs_) log.text_end = log.at;
+}
+
+/// What its trial's earlier launches printed last tells how its lines are to be read: the colon,
+/// and how results begin. Else one that is started for its last words alone would have its "Best
+/// loss: 0.5" counted as a result. Which kind counts the line tells that has given the trial its
+/// last result: from the lines alone another kind may be chosen, as nothing shows where a launch
+/// was cut off.
+/// One that begins anew says all again: judged by what it had said before, its first line would be
+/// another one than those of all other trials.
+void PlainSession::learn() {
+  const std::vector<EarlierLine> lines = earlier_lines();
+  std::optional<Phase> of_last;
+  std::set<Phase> phases;
+  for (const EarlierLine& line : lines) {
+    const auto metrics = reader_.read(line.text, line.overwritten, line.log);
+    const auto closing = metrics ? closing_of(line.text) : std::nullopt;
+    if (!closing) continue;
+    phases.insert(closing->phase);
+    if (closing_values(*metrics).front() == last_) of_last = closing->phase;
+  }
+  reader_.begin_launch();
+  if (!habits_.counted && phases.size() > 1) habits_.counted = of_last;
+  const std::optional<Phase> counted = habits_.counted;
+  for (const EarlierLine& line : lines) {
+    const auto metrics = reader_.read(line.text, line.overwritten, line.log);
+    said_again_.see(line.log, line.text);
+    if (!metrics) continue;
+    const auto [kind, held] =
+        said_again_.judge(line.log, line.text, closing_of(line.text), closing_values(*metrics));
+    reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
+  }
+  reader_.begin_launch();
+  habits_.counted = counted;  // these lines alone settle nothing
+}
+
+/// The whole lines that its logs have last from before it was launched, first of one log, then of
+/// the other.
+std::vector<PlainSession::EarlierLine> PlainSession::earlier_lines() const {
+  std::vector<EarlierLine> all;
+  for (std::size_t log = 0; log < logs_.size(); ++log) {
+    const std::uint64_t begin = logs_[log].at;
+    const std::string earlier = files_->before(log, begin, tail_bytes);
+    std::string_view whole = earlier;
+    if (whole.size() < begin) whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
+    LineSplitter lines;
+    lines.add(whole, [&](std::string_view line, bool overwritten) {
+      all.push_back({log, std::string(line), overwritten});
+    });
+  }
+  return all;
+}
+
+void PlainSession::on_command(const protocol::Command& command) {
+  if (const auto* const start = std::get_if<protocol::Start>(&command)) {
+    has_started_ = true;
+    if (start->iteration > 0 || !ahead_.empty()) learn();
+    said_again_.begin_launch();
+    saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_);
+  } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
+    asked_ = step->iteration;
+  }
+}
+
+void PlainSession::read() {
+  if (!has_started_) return;  // what it says twice is not known yet
+  has_filled_block_ = false;
+  const double now_s = unix_s();
+  bool has_more = saves_.is_full();
+  for (int i = 0; i < blocks_at_once && !saves_.is_full(); ++i) {
+    bool has_read = false;
+    for (std::size_t log = 0; log < logs_.size(); ++log) has_read = read(log) || has_read;
+    take_lines();
+    if (!has_read) break;
+    has_more = i + 1 == blocks_at_once || saves_.is_full();
+  }
+  has_filled_block_ = has_more;
+  if (!has_more) read_until_s_ = now_s;
+  if (!status_ || has_more || has_read_all_) return;
+  has_read_all_ = true;
+  for (std::size_t i = 0; i < logs_.size(); ++i) {
+    logs_[i].lines.finish([&](std::string_view line, bool bar) { add_line(line, bar, i); });
+  }
+  take_lines();
+  using End = SaveFold::End;
+  const bool has_saved = status_->exit_code == saved_code_ && status_->exit_code != 0;
+  const End how = status_->signal != 0 || (status_->exit_code != 0 && !has_saved) ? End::killed
+                  : has_saved                                                     ? End::saved
+                                                                                  : End::done;
+  finish_results(how);
+  remark_lacking(how == End::done);
+  saves_.end(how);
+}
+
+/// What waited for more to be printed is a result now, unless the program was cut off: then nobody
+/// knows what would have come, and a line of another kind would be an iteration too many.
+void PlainSession::finish_results(SaveFold::End how) {
+  if (auto last = how == SaveFold::End::done ? reader_.finish() : std::nullopt) {
+    const std::uint64_t end = logs_[last->stream].at;
+    weigh({"", std::move(last->metrics), last->stream, end, time_of(last->stream, end)});
+  }
+  const std::vector<bool> counts = said_again_.kinds().settle_at_end();
+  release(how == SaveFold::End::killed ? std::vector<bool>(held_.size(), false) : counts);
+  for (Save& save : held_saves_) save.open_results = 0;
+  release_saves({});
+}
+
+/// Takes in one block; false if there was none.
+bool PlainSession::read(std::size_t index) {
+  Log& log = logs_[index];
+  block_.resize(read_bytes);
+  const LaunchLogs::Read block = files_->read(index, log.at, block_);
+  if (block.is_behind_cut) note_cut(log, block.is_read_again);
+  if (block.bytes == 0) return false;
+  unread_.note_output();
+  // Line by line, as it counts where each of them ends.
+  std::string_view rest(block_.data(), block.bytes);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of("\r\n"), rest.size());
+    const std::string_view text = rest.substr(0, end), line_end = rest.substr(end, 1);
+    rest.remove_prefix(text.size() + line_end.size());
+    const auto take_line = [&](std::string_view line, bool bar) { add_line(line, bar, index); };
+    log.lines.add(text, take_line);  // a line that a carriage return has ended, if there is one
+    log.at += text.size();
+    if (!text.empty()) log.text_end = log.at;
+    log.lines.add(line_end, take_line);
+    log.at += line_end.size();
+  }
+  return true;
+}
+
+void PlainSession::add_line(std::string_view line, bool overwritten, std::size_t log) {
+  if (was_taken(log, line)) return;
+  const std::uint64_t end = logs_[log].text_end;
+  lines_[log].push_back({std::string(line), overwritten, end, time_of(log, end).at_s});
+}
+
+/// Whether `line`, which has ended now, had its result when it was taken as an open one.
+bool PlainSession::was_taken(std::size_t log, std::string_view line) {
+  const std::string taken = std::exchange(logs_[log].taken_open, {});
+  if (taken.empty() || !line.starts_with(taken)) return false;
+  const std::string_view rest = line.substr(taken.size());
+  if (rest.empty()) return true;
+  constexpr std::string_view in_number = "0123456789.eE";
+  return !named_.empty() && in_number.find(rest.front()) == in_number.npos &&
+         place_of_number(line, named_) == place_of_number(taken, named_);
+}
+
+/// In the order in which they were printed: what a line is worth hangs on those before it, and a
+/// save is behind what was printed first. A bar that nothing has ended yet was printed before a
+/// result that the other log has behind it.
+void PlainSession::take_lines() {
+  const auto is_earlier = [](const auto& a, const auto& b) {
+    return !a.empty() && (b.empty() || a.front().at_s < b.front().at_s);
+  };
+  while (!lines_.front().empty() || !lines_.back().empty()) {
+    const std::size_t log = is_earlier(lines_.back(), lines_.front()) ? 1 : 0, other = 1 - log;
+    const Line line = std::move(lines_[log].front());
+    lines_[log].pop_front();
+    const bool has_open = other < logs_.size() && lines_[other].empty() &&
+                          !logs_[other].lines.open_line().empty() &&
+                          logs_[other].taken_open.empty();
+    if (has_open && time_of(other, logs_[other].text_end).at_s <= line.at_s &&
+        reader_.may_close(line.text)) {
+      take_open_line(other);
+    }
+    take(line.text, line.overwritten, log, line.end);
+  }
+}
+
+void PlainSession::take_open_line(std::size_t log) {
+  std::string text = logs_[log].lines.text_so_far();
+  if (!reader_.may_close(text)) return;
+  take(text, true, log, logs_[log].text_end);
+  logs_[log].taken_open = std::move(text);
+}
+
+/// Somebody else has cut it down, as logrotate does with copytruncate: nobody knows what it had
+/// that was not read, so from now on the program may be further than its results say.
+void PlainSession::note_cut(Log& log, bool is_read_again) {
+  log.lines = {};
+  log.taken_open.clear();
+  saves_.doubt(true);
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::log_cut,
+       "had its log " + log.path.filename().string() +
+           " cut down while it runs: results that it printed shortly before may be missing" +
+           (is_read_again ? ", or count twice if they stand in it again, and iterations from then "
+                            "on be too few or too many"
+                          : ", and iterations from then on be too few") +
+           ". Leave the logs of a trial that runs alone; "
+           "\"max_log_bytes\" bounds them (docs/plain.md)"});
+}
+
+/// The text of `line` ends before the byte `end` of the log. What was saved behind that may be of
+/// its result even if nothing has ended the line yet: a bar's last drawing waits for the next one.
+void PlainSession::take(std::string_view line, bool overwritten, std::size_t log,
+                        std::uint64_t end) {
+  auto metrics = reader_.read(line, overwritten, log);
+  for (const ReadingRemark& remark : reader_.take_remarks()) {
+    remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
+  }
+  if (!metrics && line.find_first_of("0123456789") != line.npos) unread_.note_line();
+  remark_lacking(false);
+  said_again_.see(log, line);
+  if (metrics) weigh({std::string(line), std::move(*metrics), log, end, time_of(log, end)});
+  if (!held_saves_.empty()) release_saves(log);
+}
+
+/// A result waits for all metrics that the spec goes by. One that is printed once gives its trial
+/// one result, and a scheduler nothing to judge.
+void PlainSession::remark_lacking(bool is_last) {
+  constexpr std::size_t many = 5;
+  const std::size_t least = is_last ? 2 : many;
+  const std::size_t times = reader_.times_waiting();
+  if (has_said_lacking_ || times < least || !saves_.has_printed()) return;
+  has_said_lacking_ = true;
+  const std::vector<std::string> missing = reader_.lacking();
+  std::string lacking, printed;
+  for (const std::string& name : closing_) {
+    const bool is_missing = std::find(missing.begin(), missing.end(), name) != missing.end();
+    std::string& names = is_missing ? lacking : printed;
+    names += (names.empty() ? "'" : " and '") + name + "'";
+  }
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::lacking,
+       "has printed " + printed + " " + std::to_string(times) +
+           " times since its result of iteration " + std::to_string(saves_.last()) + ", and " +
+           lacking + " not once: a result waits for all metrics that the spec goes by, those of " +
+           "constraints, too. Print each of them with each result (docs/plain.md)"});
+}
+
+std::optional<ClosingLine> PlainSession::closing_of(std::string_view line) const {
+  return named_.empty() ? std::nullopt : closing_line(line, named_);
+}
+
+std::vector<double> PlainSession::closing_values(const Metrics& metrics) const {
+  std::vector<double> values;
+  for (const std::string& name : closing_) values.push_back(metrics.find(name).value_or(0));
+  return values;
+}
+
+/// Keeps it unless it is no result; if it is none, its user hears of it.
+void PlainSession::weigh(Printed printed) {
+  using Kind = SaidAgain::Kind;
+  const auto [kind, held] = said_again_.judge(printed.log, printed.line, closing_of(printed.line),
+                                              closing_values(printed.metrics));
+  if (!held.empty()) release(held);
+  if (kind != Kind::result) reader_.judged(kind == Kind::held);
+  switch (kind) {
+    case Kind::held:
+      held_.push_back(std::move(printed));
+      return;
+    case Kind::echo:
+      remarked_.push_back({launch_, LaunchAdvisory::What::echo,
+                           "says each result on standard output and on standard error, such as " +
+                               shown(printed.line) + ": it counts once"});
+      return;
+    case Kind::summary:
+      remarked_.push_back(
+          {launch_, LaunchAdvisory::What::summary,
+           "sums up with " + shown(printed.line) +
+               ", which begins otherwise than its results, or stands below a title, and counts as "
+               "none; if it is one, say how results are read: \"metrics\" (docs/plain.md)"});
+      return;
+    case Kind::other_kind:
+      remark_other(printed.line);
+      return;
+    case Kind::result:
+      remark_kinds(printed.line);
+      reader_.judged(keep(std::move(printed)));
+      return;
+  }
+}
+
+/// It is known which of the lines that were held are results, and so which one was saved behind
+/// each.
+void PlainSession::release(const std::vector<bool>& counts) {
+  std::vector<Printed> held = std::exchange(held_, {});
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (i < counts.size() && counts[i]) {
+      keep(std::move(held[i]));
+    } else {
+      remark_other(held[i].line);
+    }
+  }
+  release_saves({});
+}
+
+/// Gives on the first saves that wait for nothing more. `ended`: a log whose last line has ended.
+void PlainSession::release_saves(std::optional<std::size_t> ended) {
+  for (Save& save : held_saves_) {
+    if (ended) save.open_results &= ~(1U << *ended);
+  }
+  if (!held_.empty()) return;
+  const auto waits = [](const Save& save) { return save.open_results != 0; };
+  const auto end = std::find_if(held_saves_.begin(), held_saves_.end(), waits);
+  std::vector<Save> due(std::make_move_iterator(held_saves_.begin()), std::make_move_iterator(end));
+  held_saves_.erase(held_saves_.begin(), end);
+  for (Save& save : due) {
+    saves_.save(std::move(save.checkpoint), save.on_signal, save.read_until_s);
+  }
+}
+
+/// A bit for each log that ends with a line that has no end yet, and may be a result.
+std::uint32_t PlainSession::open_results() const {
+  std::uint32_t open = 0;
+  for (std::size_t log = 0; log < logs_.size(); ++log) {
+    const std::string text = logs_[log].lines.text_so_far();
+    if (text != logs_[log].taken_open && reader_.may_close(text)) open |= 1U << log;
+  }
+  return open;
+}
+
+/// How only lines like `line` are read.
+std::string PlainSession::way_to_mean(std::string_view line) const {
+  const auto closing = closing_of(line);
+  const std::string name = closing ? way_to_name(line, named_, closing->word) : "";
+  if (!name.empty()) return "name the metric '" + clean_text(name) + "' (docs/plain.md)";
+  const auto proposed =
+      closing ? expression_from(line, named_, closing->word) : ProposedExpression();
+  if (proposed.text.empty()) {
+    return "say how results are read: \"metrics\" (docs/plain.md)";
+  }
+  return "say how they are read, here as " + proposed.number +
+         ": --set 'trainable/plain/metrics=" + Json{{named_, proposed.text}}.dump() +
+         "' (docs/plain.md)";
+}
+
+void PlainSession::remark_other(std::string_view line) {
+  const Phase counted = habits_.counted.value_or(Phase::unnamed);
+  const std::string those =
+      counted == Phase::unnamed
+          ? "its lines that name no phase are the results"
+          : std::string("its lines of ") + to_string(counted) + " are the results";
+  remarked_.push_back({launch_, LaunchAdvisory::What::other_kind,
+                       "prints '" + named_ + "' in lines of several kinds: " + those +
+                           ", and others, such as " + shown(line) +
+                           ", count as none; if these are meant, " + way_to_mean(line)});
+}
+
+void PlainSession::remark_kinds(std::string_view line) {
+  const auto other = said_again_.kinds().take_other();
+  if (!other) return;
+  remarked_.push_back({launch_, LaunchAdvisory::What::several_kinds,
+                       "prints '" + named_ + "' in lines of several kinds, such as " +
+                           shown(*other) + " and " + shown(line) +
+                           ": each is a result, so the curve mixes them; if those like the first "
+                           "alone are meant, " +
+                           way_to_mean(*other)});
+}
+
+/// It is a result, unless its trial has it already. Answers whether it is one.
+bool PlainSession::keep(Printed printed) {
+  std::int64_t count = saves_.last() + 1;
+  // What is said twice, and what a restored program goes through once more, is no new result.
+  if (const auto iteration = printed.metrics.find("training_iteration")) {
+    if (*iteration < 0) say_odd_count(*iteration);
+    if (!(*iteration > static_cast<double>(saves_.last()))) return false;
+    constexpr double most = 9e15;
+    count = static_cast<std::int64_t>(std::min(*iteration, most));
+    saves_.doubt(false);
+  } else if (is_restored(printed.line, printed.metrics)) {
+    return false;
+  }
+  if (is_mute_) return false;
+  // What is counted from a guess may be counted wrong, and all other trials would learn that.
+  const bool tells = !printed.line.empty() && !begins_with_guess_;
+  if (tells) habits_.count.note(count, printed.line, saves_.began_at() > 0);
+  saves_.print({count, std::move(printed.metrics)}, printed.log, printed.end, printed.time);
+  return true;
+}
+
+/// Whether it is the first result of a program that evaluates what it goes on from, and so one that
+/// its trial has.
+bool PlainSession::is_restored(std::string_view line, const Metrics& metrics) {
+  const bool is_first = !saves_.has_printed() && !has_result_of_checkpoint_;
+  if (!is_first || is_mute_ || restored_.numbers.empty()) return false;
+  const bool has_its_count = habits_.count.is_of(saves_.last(), line);
+  const FirstResult what = has_its_count ? FirstResult::evaluated : judge_first(metrics, restored_);
+  habits_.trains_first = habits_.trains_first || what == FirstResult::trained;
+  if (habits_.trains_first && !has_its_count) return false;
+  has_result_of_checkpoint_ = what == FirstResult::evaluated;
+  const std::string begin = "has gone on from a checkpoint and begins with the result of that, '" +
+                            clean_text(line.substr(0, shown_bytes)) + "', ";
+  const std::string remedy =
+      ": name an expression for \"training_iteration\" where iterations are printed "
+      "(docs/plain.md)";
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::repeated,
+       begin + (has_result_of_checkpoint_
+                    ? "which counts as none. If it has trained before that" + remedy
+                    : "which counts, as it may have trained before that. If it has not, an "
+                      "iteration too many is counted" +
+                          remedy)});
+  return has_result_of_checkpoint_;
+}
+
+PrintTime PlainSession::time_of(std::size_t log, std::uint64_t end) const {
+  const auto seen = files_->times().growth_to(log, end);
+  if (!seen) return {.at_s = unix_s()};
+  const double lag_s = static_cast<double>(seen->lag_ns) * s_per_ns;
+  return {.at_s = static_cast<double>(seen->ns) * s_per_ns,
+          .lag_s = std::max(lag_s, PrintTime::watched_lag_s)};
+}
+
+void PlainSession::say_odd_count(double iteration) {
+  if (std::exchange(has_said_odd_count_, true)) return;
+  std::string number;
+  append_decimal(number, iteration);
+  remarked_.push_back({launch_, LaunchAdvisory::What::odd_count,
+                       "has printed a result with training_iteration " + number +
+                           ", which counts as none: iterations count from 1"});
+}
+
+void PlainSession::find(SavedFiles checkpoint, bool on_signal) {
+  read();  // what was printed before it
+  constexpr std::size_t most_held = 16;
+  if (held_saves_.size() == most_held) {
+    Save& first = held_saves_.front();
+    saves_.save(std::move(first.checkpoint), first.on_signal, first.read_until_s);
+    held_saves_.erase(held_saves_.begin());
+  }
+  held_saves_.push_back({std::move(checkpoint), on_signal, read_until_s_, open_results()});
+  release_saves({});
+}
+
+void PlainSession::say_checkpoints(std::vector<Wakeup>& wakeups) {
+  for (SaveFold::Named& named : saves_.name(read_until_s_)) {
+    if (!named.is_lost) {
+      wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
+                                           std::move(named.ahead), named.is_guess});
+    } else if (named.on_signal) {
+      wakeups.emplace_back(LaunchAdvisory{
+          launch_, LaunchAdvisory::What::too_late,
+          "saved as it was told to end, and by then it had printed more results than are "
+          "kept for that: what it saved is not kept, and it goes on from its checkpoint "
+          "before. A program that saves on a signal and prints often should be told at "
+          "once: \"save_signal\": \"SIGTERM\" (docs/plain.md)"});
+    }
+  }
+  say_unknown_order(wakeups);
+}
+
+/// Without it, its user would wonder why a trial begins anew, or why a checkpoint has the score of
+/// another model.
+void PlainSession::say_unknown_order(std::vector<Wakeup>& wakeups) {
+  const bool is_to_say = saves_.has_left_out() || saves_.has_guessed();
+  if (!is_to_say || std::exchange(has_said_unknown_order_, true)) return;
+  const std::string what =
+      saves_.has_left_out()
+          ? "saved before its first result, or elsewhere, and nothing tells which result that has: "
+            "it is not kept. "
+          : "saves between results that come soon after each other, and nothing tells so far "
+            "whether it saves before it prints, or after: the earlier result is taken, which may "
+            "be that of the model before. ";
+  wakeups.emplace_back(LaunchAdvisory{
+      launch_, LaunchAdvisory::What::no_order,
+      what + "If it saves before it prints, say \"saved\": \"before_result\", else "
+             "\"after_result\"; and it should write into ${checkpoint_dir} (docs/plain.md)"});
+}
+
+bool PlainSession::stay() {
+  asked_.reset();
+  has_stayed_ = saves_.stay();
+  return has_stayed_;
+}
+
+void PlainSession::note_left_running(std::size_t processes) {
+  left_running_ = "left " + count_of(processes, "process", "processes") + " running, which " +
+                  (processes == 1 ? "was" : "were") +
+                  " ended: a program must stay in the foreground until it has trained";
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::left_running, "has exited with code 0 and " + left_running_});
+}
+
+void PlainSession::end(const ExitStatus& status) {
+  status_ = status;
+  read();
+}
+
+void PlainSession::say(std::vector<Wakeup>& wakeups) {
+  if (!std::exchange(has_greeted_, true)) {
+    protocol::Hello hello;
+    hello.api = protocol::Api::function_api;
+    wakeups.emplace_back(Greeted{launch_, hello});
+  }
+  const bool is_awaited = !saves_.is_leaving() && asked_;
+  // What has waited on the disk while results did in memory, or since nobody had begun to listen.
+  while (is_awaited && saves_.results() == 0 && is_reading_behind()) read();
+  say_checkpoints(wakeups);
+  for (LaunchAdvisory& remarked : std::exchange(remarked_, {})) {
+    wakeups.emplace_back(std::move(remarked));
+  }
+  if (!is_awaited) return;
+  if (auto result = saves_.take()) {
+    Reported reported{.launch = launch_};
+    reported.metrics =
+        has_stayed_ ? parse_metrics(text_with_time(*result)) : std::move(result->metrics);
+    asked_.reset();
+    has_result_ = true;
+    wakeups.emplace_back(std::move(reported));
+    say_checkpoints(wakeups);
+  } else if (status_) {
+    say_end(wakeups);
+  }
+}
+
+bool PlainSession::has_more() const {
+  if (saves_.is_leaving()) return false;
+  const bool has_failed = status_->signal != 0 || status_->exit_code != 0;
+  return saves_.results() > 0 || is_reading_behind() || !(has_failed || has_said_end_);
+}
+
+/// All is said. Of an end that is a failure the exit itself tells.
+void PlainSession::say_end(std::vector<Wakeup>& wakeups) {
+  if (status_->signal != 0 || status_->exit_code != 0) return;
+  asked_.reset();
+  has_said_end_ = true;
+  if (has_result_ || saves_.began_at() > 0) {
+    wakeups.emplace_back(Reported{.launch = launch_, .metrics = {}, .done = true});
+  } else {
+    wakeups.emplace_back(
+        Faulted{launch_, unread_.sentence_at_end(reader_.lacking(), tail(), left_running_)});
+  }
+}
+
+void PlainSession::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
+  if (!unread_.is_due(age_s)) return;
+  if (saves_.has_printed() || !held_.empty() || status_ || saves_.is_leaving()) return;
+  if (auto remark = unread_.remark(age_s, reader_.lacking(), [this] { return tail(); })) {
+    wakeups.emplace_back(
+        LaunchAdvisory{launch_, what_of(remark->what), std::move(remark->sentence)});
+  }
+}
+
+/// What the logs have last.
+std::string PlainSession::tail() const {
+  std::string seen;
+  for (std::size_t log = 0; log < logs_.size(); ++log) {
+    seen += files_->before(log, logs_[log].at, tail_bytes) + "\n";
+  }
+  return seen;
+}
+
+}  // namespace tune

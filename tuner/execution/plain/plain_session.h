@@ -1,0 +1,183 @@
+// Turns the output of a program that does not speak the protocol into the protocol's messages: each
+// step is answered with the next printed result. The program does not wait for steps; a decision
+// takes effect when its result is delivered.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/execution/plain/checkpoint_watch.h"
+#include "tuner/execution/plain/launch_logs.h"
+#include "tuner/execution/reactor.h"
+#include "tuner/plain/line_splitter.h"
+#include "tuner/plain/metric_reader.h"
+#include "tuner/plain/own_count.h"
+#include "tuner/plain/said_again.h"
+#include "tuner/plain/save_fold.h"
+#include "tuner/plain/unread_metric.h"
+#include "tuner/process/process.h"
+
+namespace tune {
+
+/// What is known of a program from all launches of it.
+struct PlainHabits {
+  SaveOrder order;
+  bool trains_first = false;  ///< restored, it prints no result before it has trained
+  OwnCount count = {};
+  std::optional<Phase> counted = {};  ///< see LineKinds
+};
+
+class PlainSession {
+ public:
+  /// `habits`: of the program; outlives this.
+  PlainSession(LaunchId launch, PlainReading reading, PlainHabits& habits,
+               std::filesystem::path stdout_path, std::filesystem::path stderr_path);
+
+  /// Its logs, for who watches them.
+  std::shared_ptr<LaunchLogs> logs() const { return files_; }
+
+  /// It runs. The logs have been made, and are read from there on.
+  void begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin);
+
+  /// What the driver tells it: a start, a step.
+  void on_command(const protocol::Command& command);
+  /// It has saved by itself; `on_signal`: since it was told to save or to end.
+  void find(SavedFiles checkpoint, bool on_signal);
+  /// A checkpoint has been found of the last result that was said, or a later one.
+  bool has_checkpoint_of_last() const { return saves_.has_checkpoint_of_last(); }
+  /// It has printed results that were not said.
+  bool has_gone_on() const { return saves_.has_gone_on(); }
+  /// The sizes of the logs before the end of the first undelivered result: a save begun after that
+  /// is of a later one.
+  LogSizes next_result() const { return saves_.next_result(); }
+  /// It is leaving: results that it prints from now on are reported only as part of its saves.
+  void leave() { saves_.leave(); }
+  /// It has ended by itself, and the rest of its results is to be delivered after all. False: some
+  /// of them were dropped.
+  bool stay();
+
+  /// Reads on in the logs, a limited amount at a time, so that other launches do not wait.
+  void read();
+  /// Whether a read now may find more at once.
+  bool may_have_more() const { return has_filled_block_ && !saves_.is_full(); }
+  /// It has ended with success and has left so many processes running, which are ended.
+  void note_left_running(std::size_t processes);
+  /// It has ended with `status`, and all its processes are gone: reads the rest of the logs.
+  void end(const ExitStatus& status);
+
+  /// Appends what there is to say to what it was told last.
+  void say(std::vector<Wakeup>& wakeups);
+  /// It has run for `age_s`: appends what its user should know while no result has come.
+  void remark(Seconds age_s, std::vector<Wakeup>& wakeups);
+  /// It has ended, and there is more to say once it is told to step: results, or that all is done.
+  bool has_more() const;
+
+ private:
+  struct Log {
+    std::filesystem::path path;
+    std::uint64_t at = 0;  ///< see LaunchLogs
+    LineSplitter lines;
+    std::uint64_t text_end = 0;   ///< place behind its last byte that ends no line
+    std::string taken_open = {};  ///< what its open line had when that was taken; empty: it was not
+  };
+  struct Line {
+    std::string text;
+    bool overwritten = false;
+    std::uint64_t end = 0;  ///< of its text, in its log
+    double at_s = 0;        ///< Unix time when that was printed
+  };
+  struct EarlierLine {
+    std::size_t log = 0;
+    std::string text;
+    bool overwritten = false;
+  };
+  void learn();
+  std::vector<EarlierLine> earlier_lines() const;
+  bool read(std::size_t log);
+  void add_line(std::string_view line, bool overwritten, std::size_t log);
+  bool was_taken(std::size_t log, std::string_view line);
+  void take_lines();
+  void take_open_line(std::size_t log);
+  void note_cut(Log& log, bool is_read_again);
+  bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
+  void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
+  void say_odd_count(double iteration);
+  bool is_restored(std::string_view line, const Metrics& metrics);
+  PrintTime time_of(std::size_t log, std::uint64_t end) const;
+  struct Printed {
+    std::string line;
+    Metrics metrics;
+    std::size_t log = 0;
+    std::uint64_t end = 0;
+    PrintTime time;
+  };
+  void finish_results(SaveFold::End how);
+  void weigh(Printed printed);
+  bool keep(Printed printed);
+  void release(const std::vector<bool>& counts);
+  void release_saves(std::optional<std::size_t> ended);
+  std::uint32_t open_results() const;
+  std::string way_to_mean(std::string_view line) const;
+  void remark_lacking(bool is_last);
+  void remark_other(std::string_view line);
+  void remark_kinds(std::string_view line);
+  std::optional<ClosingLine> closing_of(std::string_view line) const;
+  std::vector<double> closing_values(const Metrics& metrics) const;
+  void say_checkpoints(std::vector<Wakeup>& wakeups);
+  void say_unknown_order(std::vector<Wakeup>& wakeups);
+  void say_end(std::vector<Wakeup>& wakeups);
+  std::string tail() const;
+
+  LaunchId launch_;
+  PlainHabits& habits_;
+  std::vector<std::string> closing_;
+  std::string named_;  ///< the metric that closes results and is read by its name; empty: none
+  MetricReader reader_;
+  UnreadMetric unread_;
+  SaidAgain said_again_;
+  std::vector<Printed> held_;  ///< see SaidAgain
+  struct Save {
+    SavedFiles checkpoint;
+    bool on_signal = false;
+    double read_until_s = 0;
+    /// A bit for each log whose last line has no end yet, and may be a result that came before.
+    std::uint32_t open_results = 0;
+  };
+  std::vector<Save> held_saves_;  ///< behind those, or behind a line that has not ended
+  std::vector<Log> logs_;
+  std::array<std::deque<Line>, 2> lines_;  ///< of each log, read and not taken
+  std::shared_ptr<LaunchLogs> files_ = std::make_shared<LaunchLogs>();
+  std::string block_;
+  SaveFold saves_;
+  std::vector<PrintedResult> ahead_;  ///< until it starts: what its checkpoint has
+  const bool begins_with_guess_;
+  const std::optional<double> last_;       ///< see PlainReading
+  const Metrics restored_;                 ///< the result of its checkpoint; none: it has none
+  bool has_result_of_checkpoint_ = false;  ///< it has printed that first
+  double read_until_s_ = 0;                ///< Unix time; all that was printed before was taken in
+  std::optional<std::int64_t> asked_;      ///< the step that waits for a result
+  std::optional<ExitStatus> status_;       ///< it has ended
+  bool has_greeted_ = false;
+  bool has_started_ = false;
+  bool has_filled_block_ = false;
+  bool has_read_all_ = false;  ///< after its end
+  bool has_result_ = false;
+  bool has_said_end_ = false;
+  bool has_stayed_ = false;
+  bool has_said_unknown_order_ = false;
+  bool has_said_odd_count_ = false;
+  bool has_said_lacking_ = false;
+  const bool is_mute_;
+  std::optional<int> saved_code_;         ///< it exits with that once it has saved
+  std::vector<LaunchAdvisory> remarked_;  ///< and not said
+  std::string left_running_;              ///< a sentence without its subject; empty: nothing was
+};
+
+}  // namespace tune

@@ -1,0 +1,117 @@
+// A handful of kinds, each with its first line, and the lines that wait until a kind comes again.
+#include "tuner/plain/line_kinds.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tune {
+
+LineKinds::Answer LineKinds::take(const ClosingLine& line, std::string_view text) {
+  const bool is_first_to_name = line.phase != Phase::unnamed && !counted_;
+  if (!counted_) counted_ = settled_by(line);
+  const bool is_open = !counted_ && (is_first_to_name || !held_.empty());
+  if (is_open && held_.size() < most_held) {
+    held_.push_back({line, std::string(text)});
+    return {Count::later};
+  }
+  has_named_ = has_named_ || line.phase != Phase::unnamed || !held_.empty();
+  Answer answer;
+  for (const Held& held : std::exchange(held_, {})) {
+    answer.held.push_back(is_counted(held.line.phase));
+    if (answer.held.back()) note(held.line, held.text);
+  }
+  if (is_counted(line.phase)) {
+    note(line, text);
+  } else {
+    answer.counts = Count::no;
+  }
+  return answer;
+}
+
+/// Which lines count is known once a kind has come again, so that a single one at the begin or the
+/// end chooses nothing. Where lines that name no phase have come, a phase must come a third time,
+/// as theirs may be the next to.
+std::optional<Phase> LineKinds::settled_by(const ClosingLine& line) const {
+  const auto is_unnamed = [](const auto& kind) { return kind.phase == Phase::unnamed; };
+  const auto begins_alike = [&](const Held& held) {
+    return held.line.phase == Phase::unnamed && held.line.beginning == line.beginning;
+  };
+  if (line.phase == Phase::unnamed) {
+    const bool has_come = std::any_of(held_.begin(), held_.end(), begins_alike) ||
+                          std::any_of(kinds_.begin(), kinds_.end(), [&](const Kind& kind) {
+                            return is_unnamed(kind) && kind.beginning == line.beginning;
+                          });
+    return has_come && !held_.empty() ? std::optional(Phase::unnamed) : std::nullopt;
+  }
+  std::size_t unnamed = 0, alike = 0;
+  Phase most = line.phase;
+  for (const Kind& kind : kinds_) {
+    if (is_unnamed(kind) && kind.lines > 1) return Phase::unnamed;
+    if (is_unnamed(kind)) ++unnamed;
+  }
+  for (const Held& held : held_) {
+    most = std::max(most, held.line.phase);
+    if (held.line.phase == Phase::unnamed) ++unnamed;
+    if (held.line.phase == line.phase) ++alike;
+  }
+  const bool is_settled = unnamed == 0 ? !held_.empty() : alike > 1;
+  return is_settled ? std::optional(most) : std::nullopt;
+}
+
+std::vector<bool> LineKinds::settle_at_end() {
+  const auto is_unnamed = [](const Kind& kind) { return kind.phase == Phase::unnamed; };
+  Phase most = Phase::unnamed;
+  bool has_unnamed = std::any_of(kinds_.begin(), kinds_.end(), is_unnamed);
+  for (const Held& held : held_) {
+    most = std::max(most, held.line.phase);
+    has_unnamed = has_unnamed || held.line.phase == Phase::unnamed;
+  }
+  const Phase counted = counted_.value_or(has_unnamed ? Phase::unnamed : most);
+  std::vector<bool> counts;
+  for (const Held& held : std::exchange(held_, {})) counts.push_back(held.line.phase == counted);
+  return counts;
+}
+
+/// A line before the first one that names a phase has counted when it came: in all launches alike.
+bool LineKinds::is_counted(Phase phase) const {
+  return !counted_ || phase == *counted_ || (phase == Phase::unnamed && !has_named_);
+}
+
+void LineKinds::note(const ClosingLine& line, std::string_view text) {
+  after_words_ |= line.after_words;
+  last_ = line.beginning;
+  const auto is_mine = [&](const Kind& kind) { return kind.beginning == line.beginning; };
+  auto mine = std::find_if(kinds_.begin(), kinds_.end(), is_mine);
+  if (mine == kinds_.end()) {
+    if (kinds_.size() == most_kinds) return;
+    // A bar tells its speed now as it/s, now as s/it.
+    const bool is_bar = text.find('%') != text.npos && text.find('|') != text.npos;
+    mine = kinds_.insert(kinds_.end(), {line.beginning, line.phase, std::string(text), is_bar});
+  }
+  ++mine->lines;
+  ++mine->lines_of_launch;
+  has_repeated_ = has_repeated_ || mine->lines > 1;
+}
+
+void LineKinds::begin_launch() {
+  held_.clear();
+  for (Kind& kind : kinds_) kind.lines_of_launch = 0;
+}
+
+std::optional<std::string> LineKinds::take_other() {
+  constexpr std::size_t least_lines = 2;
+  if (has_told_ || kinds_.size() < 2) return std::nullopt;
+  const auto counts = [](const Kind& kind) {
+    return kind.lines_of_launch >= least_lines && !kind.is_bar;
+  };
+  const auto is_last = [&](const Kind& kind) { return counts(kind) && kind.beginning == last_; };
+  const auto is_other = [&](const Kind& kind) { return counts(kind) && kind.beginning != last_; };
+  const auto other = std::find_if(kinds_.begin(), kinds_.end(), is_other);
+  if (other == kinds_.end() || std::none_of(kinds_.begin(), kinds_.end(), is_last)) {
+    return std::nullopt;
+  }
+  has_told_ = true;
+  return other->first_line;
+}
+
+}  // namespace tune

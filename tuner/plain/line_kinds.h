@@ -1,0 +1,86 @@
+// Which lines are a program's results where it prints the metric in lines of several kinds, such as
+// those of training and those of validation: together they are no one curve.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuner/plain/closing_line.h"
+
+namespace tune {
+
+/// Kinds are told apart by the phase that a line names, and those that name none by the text before
+/// the metric. Those that name none count, if they come again: they have the metric as the user
+/// calls it. Else those of the phase that tells most do.
+class LineKinds {
+ public:
+  /// `counted`: the phase whose lines are the program's results, once that is known; of all its
+  /// launches, and outlives this.
+  explicit LineKinds(std::optional<Phase>& counted) : counted_(counted) {}
+
+  enum class Count {
+    yes,
+    no,
+    later,  ///< shows with a later line
+  };
+  struct Answer {
+    Count counts = Count::yes;
+    /// Of each line that had to wait, in their order, whether it counts; empty: they wait on.
+    std::vector<bool> held = {};
+  };
+  /// The next line, which has a metric and is neither an echo nor a summary.
+  Answer take(const ClosingLine& line, std::string_view text);
+
+  /// No line will come any more: of each that waits, whether it counts. Those that name no phase
+  /// do, if there was one, else those of the phase that tells most.
+  std::vector<bool> settle_at_end();
+  /// What came so far was printed by earlier launches: none of it waits any more.
+  void begin_launch();
+
+  /// Once, when two kinds of lines that count have come twice each in this launch: the first line
+  /// of the other kind than that of the last line.
+  std::optional<std::string> take_other();
+
+  /// Of the lines that count.
+  bool has_repeated() const { return has_repeated_; }  ///< two begin alike
+  bool are_mixed() const { return kinds_.size() > 1; }
+  bool begin_all_with(std::string_view beginning) const {
+    return kinds_.size() == 1 && kinds_.front().beginning == beginning;
+  }
+  std::uint32_t after_words() const { return after_words_; }  ///< see ClosingLine
+
+ private:
+  struct Kind {
+    std::string beginning;
+    Phase phase = Phase::unnamed;
+    std::string first_line;
+    bool is_bar = false;
+    std::size_t lines = 0;
+    std::size_t lines_of_launch = 0;
+  };
+  struct Held {
+    ClosingLine line;
+    std::string text;
+  };
+  static constexpr std::size_t most_kinds = 8;
+  static constexpr std::size_t most_held = 8;
+
+  std::optional<Phase> settled_by(const ClosingLine& line) const;
+  bool is_counted(Phase phase) const;
+  void note(const ClosingLine& line, std::string_view text);
+
+  std::optional<Phase>& counted_;
+  std::vector<Kind> kinds_;  ///< of the lines that count
+  std::string last_;         ///< how the last of them begins
+  std::vector<Held> held_;   ///< the first of them names a phase
+  std::uint32_t after_words_ = 0;
+  bool has_named_ = false;  ///< a line has named a phase
+  bool has_repeated_ = false;
+  bool has_told_ = false;
+};
+
+}  // namespace tune

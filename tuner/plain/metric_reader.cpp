@@ -1,0 +1,327 @@
+// Reads one line: JSON, the user's expressions (RE2), tables, then names with numbers; redrawn
+// progress bars count once.
+#include "tuner/plain/metric_reader.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "trainable/values.h"
+#include "tuner/plain/epoch_bars.h"
+#include "tuner/plain/named_number.h"
+#include "tuner/plain/no_result.h"
+#include "tuner/plain/printed_number.h"
+#include "tuner/plain/table_reader.h"
+
+namespace tune {
+
+namespace {
+
+/// The whole number in `text` that a double has rounded to `value`, as it is written: the first
+/// one behind `name`, or else of all. Null if a double has it exactly, or it has more than 64 bits.
+Json whole_number_in(std::string_view text, std::string_view name, double value) {
+  constexpr double most_exact = 0x1p53;
+  if (!(std::abs(value) >= most_exact) || std::abs(value) > 0x1p64) return nullptr;
+  const std::string_view last_part = name.substr(name.rfind('/') + 1);
+  const std::size_t place = std::min(text.rfind(last_part), text.size());
+  for (std::string_view rest : {text.substr(place), text}) {
+    while (!rest.empty()) {
+      const std::size_t begin = rest.find_first_of("0123456789");
+      if (begin == rest.npos) break;
+      const std::size_t end = std::min(rest.find_first_not_of("0123456789", begin), rest.size());
+      const std::size_t sign = begin > 0 && rest[begin - 1] == '-' ? 1 : 0;
+      const Json number =
+          Json::parse(rest.substr(begin - sign, end - begin + sign), nullptr, false);
+      if (number.is_number_integer() && number.get<double>() == value) return number;
+      rest.remove_prefix(end);
+    }
+  }
+  return nullptr;
+}
+
+std::unique_ptr<RE2> compile(const std::string& expression) {
+  RE2::Options options;
+  options.set_log_errors(false);
+  return std::make_unique<RE2>(expression, options);
+}
+
+}  // namespace
+
+std::string complaint_about_expression(const std::string& expression) {
+  const auto compiled = compile(expression);
+  if (!compiled->ok()) return compiled->error();
+  const int groups = compiled->NumberOfCapturingGroups();
+  if (groups == 1) return "";
+  return "it has " + std::to_string(groups) +
+         " groups: exactly one, (...), is the number; (?:...) "
+         "groups without taking";
+}
+
+struct MetricReader::Expressions {
+  std::vector<std::unique_ptr<RE2>> compiled;  ///< one for each metric; null: by name
+};
+
+struct MetricReader::Stream {
+  QuotedLines quoted;
+  EpochSteps steps;
+  TitledBars bars;
+  std::vector<Pending> shown;      ///< by the epoch's bar, last
+  bool is_part = false;            ///< that is of some of the epoch's steps
+  bool has_epochs_result = false;  ///< the epoch's steps have closed a result
+};
+
+/// How the metrics without an expression have been printed so far.
+struct MetricReader::Forms {
+  std::vector<bool> has_colon;       ///< one for each metric: what stands behind a blank is prose
+  std::vector<bool> may_have_colon;  ///< one stands in what was read since the last result
+  TableReader table;
+  std::array<Stream, 2> streams;
+};
+
+MetricReader::MetricReader(PlainReading reading)
+    : reading_(std::move(reading)),
+      expressions_(std::make_unique<Expressions>()),
+      forms_(std::make_unique<Forms>()) {
+  forms_->has_colon.resize(reading_.metrics.size());
+  forms_->may_have_colon.resize(reading_.metrics.size());
+  for (const PlainMetric& metric : reading_.metrics) {
+    expressions_->compiled.push_back(metric.expression.empty() ? nullptr
+                                                               : compile(metric.expression));
+    is_by_name_ = is_by_name_ && (metric.expression.empty() || !is_closing(metric.name));
+  }
+}
+MetricReader::~MetricReader() = default;
+MetricReader::MetricReader(MetricReader&&) noexcept = default;
+
+std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritten,
+                                          std::size_t stream) {
+  Stream& of = forms_->streams.at(stream);
+  const bool is_quoted = of.quoted.take(line, overwritten);
+  of.bars.see(line);
+  const bool is_json = !is_quoted && read_json(line);
+  if (!is_json) forms_->table.read(is_quoted ? "" : line, reading_.metrics);
+  for (std::size_t i = 0; i < reading_.metrics.size(); ++i) {
+    const PlainMetric& metric = reading_.metrics[i];
+    if (expressions_->compiled[i]) {
+      const RE2& expression = *expressions_->compiled[i];
+      std::string_view found;
+      re2::StringPiece group;
+      if (!RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), expression, &group)) {
+        continue;
+      }
+      found = std::string_view(group.data(), group.size());
+      const std::string_view text = found;
+      const auto number = take_number(found);
+      if (!number) continue;
+      if (goes_on(text.substr(0, text.size() - found.size()), found)) {
+        note(ReadingRemark::What::cut, line, metric.name);
+      } else {
+        set(metric.name, *number, text);
+      }
+    } else if (!is_json) {
+      read_by_name(line, i, is_quoted);
+    }
+  }
+  return close(line, overwritten, of);
+}
+
+void MetricReader::judged(bool counts) {
+  for (std::size_t i = 0; i < forms_->has_colon.size(); ++i) {
+    forms_->has_colon[i] = forms_->has_colon[i] || (counts && forms_->may_have_colon[i]);
+    forms_->may_have_colon[i] = false;
+  }
+}
+
+bool MetricReader::may_close(std::string_view line) const {
+  const auto has_number = [&](const std::string& name) {
+    const auto metric = std::find_if(reading_.metrics.begin(), reading_.metrics.end(),
+                                     [&](const PlainMetric& each) { return each.name == name; });
+    if (metric == reading_.metrics.end()) return false;
+    const auto& expression =
+        expressions_
+            ->compiled[static_cast<std::size_t>(std::distance(reading_.metrics.begin(), metric))];
+    if (expression) return RE2::PartialMatch({line.data(), line.size()}, *expression);
+    return place_of_number(line, name).has_value();
+  };
+  return !line.empty() && std::any_of(reading_.closing.begin(), reading_.closing.end(), has_number);
+}
+
+void MetricReader::begin_launch() {
+  std::vector<bool> has_colon = std::move(forms_->has_colon);
+  *forms_ = Forms{.has_colon = std::move(has_colon),
+                  .may_have_colon = std::vector<bool>(reading_.metrics.size()),
+                  .table = {},
+                  .streams = {}};
+  pending_.clear();
+  times_.clear();
+  last_.clear();
+  remarks_.clear();
+  noted_.reset();
+}
+
+std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritten, Stream& of) {
+  using Line = EpochSteps::Line;
+  const Line kind = is_by_name_ ? of.steps.take(line) : Line::other;
+  if (kind == Line::title) {
+    of.has_epochs_result = false;
+    if (!std::exchange(of.is_part, false)) return std::nullopt;
+    is_unchanged(of.shown);
+    return metrics_of(std::exchange(of.shown, {}));
+  }
+  const bool is_closed =
+      !pending_.empty() &&
+      std::all_of(reading_.closing.begin(), reading_.closing.end(),
+                  [&](const std::string& name) { return find(pending_, name) != nullptr; });
+  if (!is_closed) return std::nullopt;
+  for (const auto& [name, times] : times_) most_times_ = std::max(most_times_, times - 1);
+  times_.clear();
+  if (kind != Line::other) {
+    std::vector<Pending> values = std::exchange(pending_, {});
+    if (of.has_epochs_result) return std::nullopt;
+    if (!of.is_part) of.shown.clear();
+    for (Pending& value : values) put(of.shown, std::move(value));
+    // Keras draws all steps twice where it validates, the second time with the values of that.
+    of.is_part = kind == Line::part || !has_all_named(of.shown);
+    if (of.is_part) return std::nullopt;
+    of.has_epochs_result = true;
+    is_unchanged(of.shown);
+    return metrics_of(std::exchange(of.shown, {}));
+  }
+  auto values = std::exchange(pending_, {});
+  const bool is_same = is_unchanged(values);
+  const TitledBars::Drawing drawing = of.bars.take(line, overwritten, is_same);
+  const std::vector<Pending> before = std::exchange(of.shown, values);
+  if (drawing == TitledBars::Drawing::again) return std::nullopt;
+  return metrics_of(drawing == TitledBars::Drawing::next ? before : values);
+}
+
+std::optional<MetricReader::Last> MetricReader::finish() {
+  for (std::size_t stream = 0; stream < forms_->streams.size(); ++stream) {
+    Stream& of = forms_->streams[stream];
+    if (!of.is_part && !of.bars.has_unchanged_end()) continue;
+    if (auto metrics = metrics_of(std::exchange(of.shown, {}))) return Last{stream, *metrics};
+  }
+  return std::nullopt;
+}
+
+std::optional<Metrics> MetricReader::metrics_of(std::vector<Pending> values) {
+  Json object = Json::object();
+  for (auto& [name, value, whole] : values) {
+    if (!whole.is_null()) {
+      object[name] = std::move(whole);
+    } else if (std::isfinite(value)) {
+      object[name] = value;
+    } else {
+      object[name] = std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+    }
+  }
+  try {
+    return parse_metrics(object.dump());
+  } catch (const std::exception&) {
+    return std::nullopt;  // names that are no UTF-8
+  }
+}
+
+/// Whether all metrics that are read by name are there.
+bool MetricReader::has_all_named(const std::vector<Pending>& values) const {
+  return std::all_of(reading_.metrics.begin(), reading_.metrics.end(), [&](const auto& metric) {
+    return !metric.expression.empty() || find(values, metric.name) != nullptr;
+  });
+}
+
+std::vector<std::string> MetricReader::lacking() const {
+  std::vector<std::string> names;
+  for (const std::string& name : reading_.closing) {
+    if (find(pending_, name) == nullptr) names.push_back(name);
+  }
+  return names;
+}
+
+bool MetricReader::is_closing(std::string_view name) const {
+  return std::find(reading_.closing.begin(), reading_.closing.end(), name) !=
+         reading_.closing.end();
+}
+
+bool MetricReader::is_unchanged(const std::vector<Pending>& values) {
+  std::vector<double> closed;
+  for (const std::string& name : reading_.closing) {
+    if (const double* const value = find(values, name)) closed.push_back(*value);
+  }
+  const auto is_same = [](double a, double b) {
+    return a == b || (std::isnan(a) && std::isnan(b));
+  };
+  const bool is_unchanged =
+      std::equal(closed.begin(), closed.end(), last_.begin(), last_.end(), is_same);
+  last_ = std::move(closed);
+  return is_unchanged;
+}
+
+void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool is_quoted) {
+  const std::string& name = reading_.metrics[metric].name;
+  NamedNumber found = find_number(line, name, NumberForm::colon);
+  const bool is_behind_blank = found.is_none();
+  if (is_behind_blank) found = find_number(line, name, NumberForm::blank);
+  if (found.is_none()) found.number = forms_->table.find(name);
+  if (found.is_none()) return;
+  const bool is_left_out = is_behind_blank && forms_->has_colon[metric];
+  if (is_quoted || found.is_ruled_out) {
+    note(ReadingRemark::What::no_result, line, name);
+  } else if (is_left_out) {
+    if (found.number.value && !found.is_best) note(ReadingRemark::What::no_colon, line, name);
+  } else if (found.number.is_cut) {
+    note(ReadingRemark::What::cut, line, name);
+  } else {
+    // A line that sums up may have another form than the results.
+    if (!is_behind_blank && !found.is_best) forms_->may_have_colon[metric] = true;
+    if (found.number.has_another) note(ReadingRemark::What::two_numbers, line, name);
+    set(name, *found.number.value, line);
+  }
+}
+
+void MetricReader::note(ReadingRemark::What what, std::string_view line, std::string_view name) {
+  const auto kind = static_cast<std::size_t>(what);
+  if (noted_[kind]) return;
+  noted_.set(kind);
+  remarks_.push_back({what, std::string(line), std::string(name)});
+}
+
+bool MetricReader::read_json(std::string_view line) {
+  const auto numbers = object_at_end(line);
+  if (!numbers || ends_in_settings(line.substr(0, line.find('{') + 1))) return false;
+  for (const Metric& metric : *numbers) set(metric.name, metric.value, line);
+  return true;
+}
+
+std::size_t MetricReader::times_waiting() const {
+  constexpr std::size_t unusual = 3;
+  std::size_t most = 0;
+  for (const auto& [name, times] : times_) most = std::max(most, times);
+  return most > unusual * most_times_ ? most : 0;
+}
+
+void MetricReader::set(std::string_view name, double value, std::string_view text) {
+  if (reading_.closing.size() > 1 && is_closing(name)) ++times_[std::string(name)];
+  put(pending_, {std::string(name), value, whole_number_in(text, name, value)});
+}
+
+void MetricReader::put(std::vector<Pending>& values, Pending value) {
+  const auto known = std::find_if(values.begin(), values.end(),
+                                  [&](const Pending& each) { return each.name == value.name; });
+  if (known != values.end()) {
+    *known = std::move(value);
+  } else if (values.size() < most_metric_names) {
+    values.push_back(std::move(value));
+  }
+}
+
+const double* MetricReader::find(const std::vector<Pending>& values, std::string_view name) {
+  for (const Pending& each : values) {
+    if (each.name == name) return &each.value;
+  }
+  return nullptr;
+}
+
+}  // namespace tune

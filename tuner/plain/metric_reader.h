@@ -1,0 +1,104 @@
+// Reads metrics out of lines that a program prints for people.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trainable/values.h"
+#include "tuner/model/metrics.h"
+#include "tuner/plain/plain_program.h"
+#include "tuner/plain/reading_remark.h"
+
+namespace tune {
+
+/// What is wrong with an expression for a number: no RE2, or not one group. Empty if nothing is.
+std::string complaint_about_expression(const std::string& expression);
+
+/// Reads metrics by name ("loss: 0.3", "'loss'=3e-1", "loss 0.3"), out of tables, by expression,
+/// and out of lines that end with a JSON object. Once a name has stood before a colon, only what
+/// stands there so counts, and nothing that is no result by what is around it (see no_result.h),
+/// unless an expression says so. A result is there once all of `closing` have come since the last
+/// one; it has what else has come since.
+class MetricReader {
+ public:
+  /// The expressions are right ones.
+  explicit MetricReader(PlainReading reading);
+  ~MetricReader();
+  MetricReader(MetricReader&&) noexcept;
+
+  /// The result that `line` closes, if it closes one. `overwritten`: see LineSplitter; a bar is
+  /// drawn again and again, so what it says counts only if it has changed, or its epoch has ended.
+  /// `stream`: 0 or 1.
+  std::optional<Metrics> read(std::string_view line, bool overwritten, std::size_t stream = 0);
+  /// Whether the result that was read last counts. Only what counts tells whether the metrics stand
+  /// before a colon.
+  void judged(bool counts);
+  /// The program has ended: the result of its last epoch, if that was shown by a bar alone that the
+  /// next epoch would have closed.
+  struct Last {
+    std::size_t stream = 0;
+    Metrics metrics;
+  };
+  std::optional<Last> finish();
+  /// Whether `line`, which has not ended yet, may close a result: it has the number of a metric
+  /// that does.
+  bool may_close(std::string_view line) const;
+  /// What was read so far are lines of earlier launches: whether a metric stands before a colon is
+  /// known from them, and all else is forgotten.
+  void begin_launch();
+
+  /// Those of `closing` that no number has come for since the last result.
+  std::vector<std::string> lacking() const;
+  /// How often one of `closing` has come since the last result, if that is more than usual: three
+  /// times as often as before any result.
+  std::size_t times_waiting() const;
+
+  /// What was left out, or may be another number than is meant; of each kind the first line.
+  std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }
+
+ private:
+  struct Expressions;
+  struct Forms;
+  struct Pending {
+    std::string name;
+    double value = 0;
+    Json whole;  ///< if it is a whole number that a double would round; else null
+  };
+  struct Stream;
+  /// `text`: where it stands, with what else there is.
+  void set(std::string_view name, double value, std::string_view text);
+  static void put(std::vector<Pending>& values, Pending value);
+  bool read_json(std::string_view line);
+  void read_by_name(std::string_view line, std::size_t metric, bool is_quoted);
+  /// The result that the numbers of `line` close, with those before it.
+  std::optional<Metrics> close(std::string_view line, bool overwritten, Stream& of);
+  void note(ReadingRemark::What what, std::string_view line, std::string_view name);
+  /// Null: none of that name.
+  static const double* find(const std::vector<Pending>& values, std::string_view name);
+  static std::optional<Metrics> metrics_of(std::vector<Pending> values);
+  bool is_closing(std::string_view name) const;
+  bool has_all_named(const std::vector<Pending>& values) const;
+  /// Whether the values of `closing` are those of the last result; from now on they are.
+  bool is_unchanged(const std::vector<Pending>& values);
+
+  PlainReading reading_;
+  std::unique_ptr<Expressions> expressions_;
+  std::unique_ptr<Forms> forms_;
+  std::vector<Pending> pending_;                           ///< since the last result
+  std::map<std::string, std::size_t, std::less<>> times_;  ///< those of `closing` since then
+  std::size_t most_times_ = 0;                             ///< before a result
+  std::vector<double> last_;                               ///< of `closing`, in the last result
+  bool is_by_name_ = true;  ///< no expression is for one of `closing`
+  std::vector<ReadingRemark> remarks_;
+  std::bitset<ReadingRemark::whats> noted_;
+};
+
+}  // namespace tune

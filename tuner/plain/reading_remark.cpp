@@ -1,0 +1,57 @@
+// The sentences for each kind of remark, with the expression to paste.
+#include "tuner/plain/reading_remark.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "trainable/values.h"
+#include "tuner/base/clean_text.h"
+
+namespace tune {
+
+namespace {
+
+/// For the number in the brackets of "NAME: 0.5 (0.6)".
+std::string expression_in_brackets(std::string name) {
+  constexpr std::string_view plain = "_@/% -";
+  std::replace_if(
+      name.begin(), name.end(),
+      [plain](unsigned char c) { return std::isalnum(c) == 0 && plain.find(c) == plain.npos; },
+      '.');
+  // Without an apostrophe, as a shell is given it between two.
+  return "(?:^|[^A-Za-z0-9_./-])" + name + "[^A-Za-z0-9(]+[^ ()]+ *[(] *([^ ()]+) *[)]";
+}
+
+}  // namespace
+
+std::string sentence_of(const ReadingRemark& remark) {
+  constexpr std::size_t shown_bytes = 200;
+  const std::string begin = "has printed '" + clean_text(remark.line.substr(0, shown_bytes)) + "'";
+  const std::string remedy =
+      "; if it is a result, say how results are read: \"metrics\" (docs/plain.md)";
+  switch (remark.what) {
+    case ReadingRemark::What::cut:
+      return begin +
+             ", where a number has thousands set apart, or goes on in another way that is not "
+             "read: it counts as none. Print it as 1000 or 1e3, or say which part of the line it "
+             "is: \"metrics\" (docs/plain.md)";
+    case ReadingRemark::What::no_result:
+      return begin + ": the number of '" + remark.name +
+             "' is in source, in a message, in help or in settings there, or is a target or the "
+             "like, and counts as none" +
+             remedy;
+    case ReadingRemark::What::no_colon:
+      return begin + ", which counts as none, as '" + remark.name +
+             "' stood before a colon earlier" + remedy;
+    case ReadingRemark::What::two_numbers: {
+      const Json metrics{{remark.name, expression_in_brackets(remark.name)}};
+      return begin +
+             ": the number before the brackets counts. If the one in them is meant, such as a "
+             "running average: --set 'trainable/plain/metrics=" +
+             metrics.dump() + "'";
+    }
+  }
+  return begin;
+}
+
+}  // namespace tune

@@ -1,0 +1,269 @@
+// Matches saves with results by time and order; saves wait in a queue until the program's habit is
+// known.
+#include "tuner/plain/save_fold.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tune {
+
+namespace {
+constexpr double s_per_ns = 1e-9;
+}  // namespace
+
+void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess) {
+  began_with_guess_ = is_guess;
+  began_ = last_ = taken_ = iteration;
+  for (PrintedResult& result : ahead) {
+    // Its checkpoint has it, too: who is paused before all of them are taken need not save.
+    began_ = last_ = last_found_ = std::max(began_, result.iteration);
+    if (result.iteration > taken_) results_.push_back(std::move(result));
+  }
+}
+
+void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time) {
+  last_ = result.iteration;
+  if (!printed_.empty()) result.took_s = std::max(0.0, time.at_s - printed_.back().time.at_s);
+  if (printed_.size() >= most_printed) printed_.pop_front();
+  printed_.push_back({last_, log, end, time});
+  if (!is_leaving_ || results_.size() < most_printed_ahead) {
+    results_.push_back(std::move(result));
+  } else {
+    has_dropped_ = true;
+  }
+}
+
+bool SaveFold::stay() {
+  is_leaving_ = is_leaving_ && has_dropped_;
+  return !is_leaving_;
+}
+
+void SaveFold::save(SavedFiles saved, bool on_signal, double now_s) {
+  waiting_.push_back({std::move(saved), on_signal});
+  const Waiting& save = waiting_.back();
+  const std::int64_t behind =
+      is_lost_in_prints(save) ? -1 : iteration_before(first_behind(save.what.printed_before));
+  saved_behind_ = {saved_behind_.back(), behind};
+  name_waiting(now_s);
+}
+
+void SaveFold::end(End how) {
+  end_ = how;
+  if (how == End::done) note_last_saves();
+}
+
+std::optional<PrintedResult> SaveFold::take() {
+  if (results_.empty()) return std::nullopt;
+  PrintedResult result = std::move(results_.front());
+  results_.pop_front();
+  taken_ = result.iteration;
+  return result;
+}
+
+/// The first result that had not been printed when the logs had come so far.
+std::deque<SaveFold::Printed>::const_iterator SaveFold::first_behind(
+    const LogSizes& printed) const {
+  const auto is_in = [&](const Printed& result) {
+    return result.end <= (result.log == 0 ? printed.stdout_bytes : printed.stderr_bytes);
+  };
+  return std::find_if(printed_.rbegin(), printed_.rend(), is_in).base();
+}
+
+std::int64_t SaveFold::iteration_before(std::deque<Printed>::const_iterator behind) const {
+  return behind == printed_.begin() ? began_ : std::prev(behind)->iteration;
+}
+
+/// Of a program that saves behind each result: each burst of printing brings one.
+std::int64_t SaveFold::iteration_just_before(const SavedFiles& saved) const {
+  auto behind = first_behind(saved.printed_before);
+  const auto most = first_behind(saved.printed_at_most);
+  for (int i = 0; i < saved.bursts && behind < most; ++i) ++behind;
+  return iteration_before(behind);
+}
+
+/// What this save alone tells: nothing, if it is not even known which results came before it.
+std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) const {
+  if (save.what.is_late) return std::nullopt;
+  const auto behind = first_behind(save.what.printed_before);
+  if (save.what.bursts > 0 && first_behind(save.what.printed_at_most) > behind) return std::nullopt;
+  // Its files have their own time, however late it was seen that they are written.
+  const std::int64_t ended_ns = save.what.files.changed_ns();
+  const std::int64_t begun_ns = std::min(save.what.begun_ns, ended_ns);
+  SaveMoment moment{.begun_s = static_cast<double>(begun_ns) * s_per_ns,
+                    .ended_s = static_cast<double>(ended_ns) * s_per_ns,
+                    .now_s = now_s};
+  if (behind != printed_.begin()) moment.result_before = std::prev(behind)->time;
+  if (behind != printed_.end()) moment.result_behind = behind->time;
+  return vote_of(moment);
+}
+
+/// Of the order as it is known by now, or nothing.
+std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double now_s) const {
+  if (const auto known = order()) return known;
+  const auto own = vote_at(save, now_s);
+  return own ? std::optional(own->when) : std::nullopt;
+}
+
+/// The first saves of a search wait until it is known how it saves: for some results and, where
+/// those come soon after each other, some time. A program that saves in between must not wait for
+/// that.
+bool SaveFold::is_early(const Waiting& save, double now_s) const {
+  constexpr std::ptrdiff_t most_behind = 3;
+  constexpr double short_s = 0.5;
+  if (order() || end_ || is_leaving_) return false;
+  const auto behind = first_behind(save.what.printed_before);
+  return printed_.end() - behind < most_behind || now_s - behind->time.at_s < short_s;
+}
+
+/// Which result it has; nothing: that is to come.
+std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
+  if (is_early(save, now_s)) return std::nullopt;
+  const auto behind = first_behind(save.what.printed_before);
+  if (is_lost_in_prints(save)) return least_iteration_of(save);
+  // A script that saves its model, then prints what it is worth.
+  if (is_of_only_result(save)) return behind->iteration;
+  const auto when = order_of_waiting(save, now_s).value_or(SavedWhen::after_result);
+  if (when == SavedWhen::after_result) return iteration_just_before(save.what);
+  if (behind != printed_.end()) return behind->iteration;
+  // Behind the last result there is none: what is saved there is that of the last one.
+  return end_ ? std::optional(iteration_before(behind)) : std::nullopt;
+}
+
+/// Several results were printed before anybody looked, since the driver stood still or epochs are
+/// very short: which of them came before the save is not known.
+bool SaveFold::is_lost_in_prints(const Waiting& save) const {
+  if (save.what.bursts == 0 || is_of_only_result(save)) return false;
+  // A burst before it may be a heading, or a result: of who saves behind results it is that, if
+  // somebody looked before the next one could come.
+  const std::ptrdiff_t most = save.what.is_late || order() == SavedWhen::before_result ? 0 : 1;
+  return first_behind(save.what.printed_at_most) - first_behind(save.what.printed_before) > most;
+}
+
+/// The first of the results among which it is lost, or the one before that.
+std::int64_t SaveFold::least_iteration_of(const Waiting& save) const {
+  const auto behind = first_behind(save.what.printed_before);
+  return order() == SavedWhen::before_result ? behind->iteration : iteration_before(behind);
+}
+
+/// It is lost in prints, and what a program that has ended well has saved last. A trial that is to
+/// go on does so from a checkpoint that is known: what it prints then would get wrong iterations.
+bool SaveFold::is_last_of_all(const Waiting& save) const {
+  return end_ == End::done && &save == &waiting_.back() && least_iteration_of(save) > 0;
+}
+
+/// Nobody knows which result it has: its program was killed after it had saved and before it
+/// printed that one; or it is the save before the first result, which may be of a model that is not
+/// trained yet, or of that result, and nothing tells. To keep it as the former would let the trial
+/// count an iteration too little from then on; without it an epoch is trained again.
+bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
+  if (is_lost_in_prints(save)) return !is_last_of_all(save);
+  const auto behind = first_behind(save.what.printed_before);
+  if (behind == printed_.end()) {
+    return end_ == End::killed && !save.on_signal && order() == SavedWhen::before_result;
+  }
+  return behind == printed_.begin() && !is_of_only_result(save) && !is_early(save, now_s) &&
+         !order_of_waiting(save, now_s);
+}
+
+/// It has ended well with a single result, and nothing tells the order: what it saved before is
+/// hardly a model that is not trained.
+bool SaveFold::is_of_only_result(const Waiting& save) const {
+  return end_ == End::done && printed_.size() == 1 && !order() &&
+         first_behind(save.what.printed_before) == printed_.begin();
+}
+
+/// Nothing tells whether it was saved before its result was printed or after, or nothing proves
+/// which of several that were printed around it is its own.
+bool SaveFold::is_guessed(const Waiting& save, double now_s) const {
+  if (is_lost_in_prints(save)) {
+    return order() != SavedWhen::before_result ||
+           std::next(first_behind(save.what.printed_before)) != printed_.end();
+  }
+  if (is_of_only_result(save) || order_of_waiting(save, now_s)) return false;
+  return !(end_ == End::done && first_behind(save.what.printed_before) == printed_.end());
+}
+
+void SaveFold::name_waiting(double now_s) {
+  // Also those behind one that waits tell of the order.
+  for (Waiting& save : waiting_) {
+    const auto own = is_lost_in_prints(save) ? std::nullopt : vote_at(save, now_s);
+    if (!own || own->weight <= save.noted) continue;
+    order_.note(own->when, own->weight - std::exchange(save.noted, own->weight));
+  }
+  while (!waiting_.empty()) {
+    Waiting& save = waiting_.front();
+    const bool is_lost = is_lost_in_prints(save);
+    if (is_lost && !end_ && waiting_.size() == 1) return;  // it may be the last one
+    if (!is_of_no_result(save, now_s)) {
+      const auto iteration = iteration_of(save, now_s);
+      if (!iteration) return;
+      last_found_ = std::max(last_found_, *iteration);
+      const bool is_guess = is_guessed(save, now_s);
+      const bool has_next = first_behind(save.what.printed_before) != printed_.end();
+      // At an end that cuts the next result off nothing is known of how it saves.
+      has_guessed_ = has_guessed_ || (is_guess && has_next && !is_lost);
+      named_.push_back({.iteration = *iteration,
+                        .files = std::move(save.what.files),
+                        .on_signal = save.on_signal,
+                        .is_guess = is_guess || began_with_guess_ || is_doubted_});
+    } else if (!is_lost && first_behind(save.what.printed_before) != printed_.end()) {
+      has_left_out_ = true;
+    }
+    waiting_.pop_front();
+  }
+}
+
+/// Who saves after each result has a save behind the last one, who saves before has none: that
+/// tells also where epochs are too short for their times to.
+void SaveFold::note_last_saves() {
+  if (printed_.size() < 2) return;
+  const std::int64_t last = printed_.back().iteration,
+                     before = std::prev(printed_.end(), 2)->iteration;
+  const bool is_each = saved_behind_[1] > saved_behind_[0] && saved_behind_[0] >= began_;
+  if (!is_each) return;
+  if (saved_behind_[1] == last && saved_behind_[0] == before) {
+    order_.note(SavedWhen::after_result, SaveOrder::enough);
+  } else if (saved_behind_[1] == before && printed_.size() > 2 &&
+             saved_behind_[0] == std::prev(printed_.end(), 3)->iteration) {
+    order_.note(SavedWhen::before_result, SaveOrder::enough);
+  }
+}
+
+/// Whether it is known what it printed of all iterations that were not taken, up to this one.
+bool SaveFold::has_all_until(std::int64_t iteration) const {
+  return !results_.empty() && results_.back().iteration >= iteration;
+}
+
+/// Where it has gone on after it was to stop, the results in between go with what it has saved of
+/// them.
+std::vector<SaveFold::Named> SaveFold::name(double now_s) {
+  name_waiting(now_s);
+  std::vector<Named> said, rest;
+  for (Named& each : named_) {
+    if (each.iteration > taken_ && !is_leaving_) {
+      rest.push_back(std::move(each));
+      continue;
+    }
+    each.is_lost = each.iteration > taken_ && !has_all_until(each.iteration);
+    for (const PrintedResult& result : results_) {
+      if (each.is_lost || result.iteration > each.iteration) break;
+      each.ahead.push_back(result);
+    }
+    said.push_back(std::move(each));
+  }
+  named_ = std::move(rest);
+  return said;
+}
+
+LogSizes SaveFold::next_result() const {
+  const auto next = std::find_if(printed_.begin(), printed_.end(), [this](const Printed& result) {
+    return result.iteration > taken_;
+  });
+  if (next == printed_.end()) return no_sizes;
+  LogSizes sizes = no_sizes;
+  (next->log == 0 ? sizes.stdout_bytes : sizes.stderr_bytes) = next->end;
+  return sizes;
+}
+
+}  // namespace tune

@@ -1,0 +1,162 @@
+// Matches each save of a program with the result that it belongs to: a fold over printed results
+// and saves, in the order in which they become known. Printed results wait here until they are
+// taken.
+// Pure: reads no clock and no file, as times come with the events.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "tuner/plain/plain_program.h"
+#include "tuner/plain/save_order.h"
+
+namespace tune {
+
+/// How far the logs of a launch had come.
+struct LogSizes {
+  std::uint64_t stdout_bytes = 0;
+  std::uint64_t stderr_bytes = 0;
+};
+
+/// Never reached.
+inline constexpr LogSizes no_sizes = {std::numeric_limits<std::uint64_t>::max(),
+                                      std::numeric_limits<std::uint64_t>::max()};
+
+/// A checkpoint that is whole.
+struct SavedFiles {
+  CheckpointFiles files;
+  /// The logs had at least these sizes when its writing began.
+  LogSizes printed_before;
+  std::int64_t begun_ns = 0;  ///< Unix time of that, or somewhat later
+  /// At most these sizes, reached in `bursts` of printing; between two bursts something was saved.
+  LogSizes printed_at_most = {};
+  int bursts = 0;
+  /// Nobody looked at the time, as the driver stood still: neither how far each burst went nor when
+  /// it was written is known.
+  bool is_late = false;
+};
+
+class SaveFold {
+ public:
+  /// `order`: of the program, from all runs of it; outlives this. `told`: by the user.
+  explicit SaveFold(SaveOrder& order, std::optional<SavedWhen> told = {})
+      : order_(order), told_(told) {}
+
+  /// The program goes on from `iteration`; `ahead`: results that its checkpoint has beyond that.
+  /// `is_guess`: the checkpoint may have one iteration more, and so may everything counted from it.
+  void begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess = false);
+
+  /// A result; its line ends before the byte `end` of the log.
+  void print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time);
+  /// `on_signal`: since it was told to save or to end.
+  void save(SavedFiles saved, bool on_signal, double now_s);
+  /// The program is leaving: results that it prints from now on are only named in its saves, and
+  /// never taken.
+  void leave() { is_leaving_ = true; }
+  /// Whether results may be missing: then it may have more iterations than are counted.
+  void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
+  /// It has ended by itself instead: all printed results are to be taken after all. False: some
+  /// were dropped, since there were too many.
+  bool stay();
+  enum class End {
+    done,    ///< with code 0
+    saved,   ///< with the code that says that it has saved, and is to be run again
+    killed,  ///< all else
+  };
+  /// It has ended, and all that it printed has come.
+  void end(End how);
+
+  /// Takes the next result; from then on its trial has it.
+  std::optional<PrintedResult> take();
+  std::size_t results() const { return results_.size(); }
+  /// No more results fit: leave further ones in the log.
+  bool is_full() const { return !is_leaving_ && results_.size() >= most_printed_ahead; }
+
+  /// A checkpoint of which it is known which iteration it has.
+  struct Named {
+    std::int64_t iteration = 0;
+    CheckpointFiles files;
+    bool on_signal = false;
+    std::vector<PrintedResult> ahead = {};  ///< what it has and its trial has not come to
+    bool is_lost = false;                   ///< that is not known any more
+    /// Nothing tells the order, or told that of what it goes back to, or results may be missing:
+    /// it may have more iterations.
+    bool is_guess = false;
+  };
+  /// The named saves of results that were taken; if the program is leaving, all of them.
+  std::vector<Named> name(double now_s);
+  /// A save before the first result was left out, since nothing tells which result it has.
+  bool has_left_out() const { return has_left_out_; }
+  /// Of a save between two results nothing told which it has, and the earlier one was taken.
+  bool has_guessed() const { return has_guessed_; }
+
+  bool is_leaving() const { return is_leaving_; }
+  bool has_printed() const { return !printed_.empty(); }
+  std::int64_t last() const { return last_; }       ///< iteration that it has printed
+  std::int64_t began_at() const { return began_; }  ///< that it began with
+  /// A checkpoint has been found of the last result that was taken, or a later one.
+  bool has_checkpoint_of_last() const { return last_found_ >= taken_; }
+  /// It has printed results that were not taken.
+  bool has_gone_on() const { return last_ > taken_; }
+  /// The sizes of the logs before the end of the first result that was not taken: a save begun
+  /// after that is of a later one.
+  LogSizes next_result() const;
+
+ private:
+  struct Printed {
+    std::int64_t iteration = 0;
+    std::size_t log = 0;    ///< the line that closed it stands in
+    std::uint64_t end = 0;  ///< of that line, in its log
+    PrintTime time;
+  };
+  /// A checkpoint of which it is not known yet which result it has.
+  struct Waiting {
+    SavedFiles what;
+    bool on_signal = false;
+    int noted = 0;  ///< the weight of its votes on the order so far
+  };
+  static constexpr std::size_t most_printed = 10'000;
+
+  std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
+  std::int64_t iteration_before(std::deque<Printed>::const_iterator behind) const;
+  std::int64_t iteration_just_before(const SavedFiles& saved) const;
+  std::optional<SavedWhen> order() const { return told_ ? told_ : order_.known(); }
+  std::optional<SaveVote> vote_at(const Waiting& save, double now_s) const;
+  std::optional<SavedWhen> order_of_waiting(const Waiting& save, double now_s) const;
+  bool is_early(const Waiting& save, double now_s) const;
+  std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
+  bool is_lost_in_prints(const Waiting& save) const;
+  std::int64_t least_iteration_of(const Waiting& save) const;
+  bool is_last_of_all(const Waiting& save) const;
+  bool is_of_only_result(const Waiting& save) const;
+  bool is_guessed(const Waiting& save, double now_s) const;
+  bool is_of_no_result(const Waiting& save, double now_s) const;
+  bool has_all_until(std::int64_t iteration) const;
+  void name_waiting(double now_s);
+  void note_last_saves();
+
+  SaveOrder& order_;
+  const std::optional<SavedWhen> told_;
+  std::deque<PrintedResult> results_;  ///< not taken; of one that is leaving the first ones
+  std::deque<Printed> printed_;        ///< the last ones
+  std::deque<Waiting> waiting_;        ///< in the order in which they were found
+  std::vector<Named> named_;           ///< and not said, as their results are not taken
+  std::array<std::int64_t, 2> saved_behind_{-1, -1};  ///< the results before the last two saves
+  std::int64_t last_found_ = -1;                      ///< the last iteration with a checkpoint
+  std::int64_t taken_ = 0;
+  std::int64_t last_ = 0;
+  std::int64_t began_ = 0;
+  bool began_with_guess_ = false;
+  bool is_doubted_ = false;
+  std::optional<End> end_;
+  bool is_leaving_ = false;
+  bool has_dropped_ = false;  ///< results, as it was leaving
+  bool has_left_out_ = false;
+  bool has_guessed_ = false;
+};
+
+}  // namespace tune

@@ -1,0 +1,410 @@
+// Events say in which order it printed and wrote. Where one is missing, the time before the look
+// that found a change counts, which may be too early and never too late.
+#include "tuner/plain/save_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using What = FileEvent::What;
+
+// Between looks at what changes; at what is only to be looked at; at what events tell of.
+constexpr Seconds busy_period_s = 0.05;
+constexpr Seconds blind_period_s = 0.25;
+constexpr Seconds idle_period_s = 1;
+/// So long nothing may change before what is there counts as whole.
+constexpr Seconds quiet_s = 1;
+/// The same of one file that was closed: hardly anybody opens it again to go on with it.
+constexpr Seconds closed_quiet_s = 0.25;
+/// A clock of a file system stands still for so long: another write might have the same time.
+constexpr std::int64_t clock_step_ns = 20'000'000;
+
+constexpr std::size_t most_writing = 1'000;
+
+LogSizes earlier(const LogSizes& a, const LogSizes& b) {
+  return {std::min(a.stdout_bytes, b.stdout_bytes), std::min(a.stderr_bytes, b.stderr_bytes)};
+}
+
+LogSizes later(const LogSizes& a, const LogSizes& b) {
+  return {std::max(a.stdout_bytes, b.stdout_bytes), std::max(a.stderr_bytes, b.stderr_bytes)};
+}
+
+bool is_later(const LogSizes& printed, const LogSizes& than) {
+  return printed.stdout_bytes >= than.stdout_bytes || printed.stderr_bytes >= than.stderr_bytes;
+}
+
+bool is_more(const LogSizes& a, const LogSizes& b) {
+  return a.stdout_bytes > b.stdout_bytes || a.stderr_bytes > b.stderr_bytes;
+}
+
+bool lies_in(const std::string& file, const std::string& place) {
+  return file.starts_with(place) && (file.size() == place.size() || file[place.size()] == '/');
+}
+
+}  // namespace
+
+SaveTracker::SaveTracker(Launch launch, const std::vector<Other>& others,
+                         std::set<std::string>& logs, Place& place, Seconds patience_s)
+    : what_(std::move(launch.what)),
+      begin_(launch.begin),
+      logs_(logs),
+      place_(place),
+      patience_s_(patience_s),
+      began_ns_(place.unix_ns()),
+      sizes_(launch.seen),
+      sizes_at_look_(launch.begin),
+      looked_at_(place.now()) {
+  const LogSizes now = place.log_sizes();
+  has_printed_since_ = is_more(now, sizes_);
+  unseen_ = unseen({begin_, began_ns_, now});
+  for (const CheckpointFiles& known : what_.known) note_known(known);
+  for (const Other& other : others) {
+    if (writing_.size() >= most_writing) break;
+    writing_[other.name] = {unseen_, other.is_old};
+  }
+  note_begun();
+  note_changed({}, unseen_);
+}
+
+void SaveTracker::quiesce(Seconds time_to_begin_s, const LogSizes& too_late) {
+  settles_at_ = std::min(settles_at_, place_.now() + time_to_begin_s);
+  too_late_ = earlier(too_late_, too_late);
+  next_look_ = 0;
+}
+
+bool SaveTracker::take_settled() {
+  const bool is_settled = settles_at_ <= place_.now() && !is_waited_for_;
+  if (is_settled) settles_at_ = never_s;
+  return is_settled;
+}
+
+std::optional<CheckpointFiles> SaveTracker::take_restless() {
+  return std::exchange(restless_, std::nullopt);
+}
+
+/// Of what was written while nobody saw it: between which results is not known, if some were
+/// printed meanwhile.
+SaveTracker::Begun SaveTracker::unseen(Begun begun) {
+  if (!is_more(begun.at_most, begun.printed)) return begun;
+  begun.bursts = std::max(begun.bursts, 1);
+  begun.is_late = true;
+  return begun;
+}
+
+/// What was put back is written from its first change on, as what lies beside it is.
+void SaveTracker::note_known(const CheckpointFiles& known) {
+  units_[known.name].known = known.files;
+  if (known.is_file) return;
+  const auto now = place_.checkpoint(known.name);
+  for (const FileVersion& file : known.files) {
+    if (writing_.size() >= most_writing) return;
+    const FileVersion* const found = now ? now->find(file.name) : nullptr;
+    const bool is_old = found != nullptr && *found == file;
+    writing_[known.name / file.name] = {unseen_, is_old};
+  }
+}
+
+/// What it has written before it was watched is written anew by its next change.
+void SaveTracker::note_begun() {
+  for (const CheckpointFiles& files : place_.checkpoints()) {
+    for (const FileVersion& file : files.files) {
+      if (files.is_file || writing_.size() >= most_writing) break;
+      writing_.try_emplace(files.name / file.name, Writing{unseen_, true});
+    }
+  }
+}
+
+/// A save is of all that was printed by the events before it; where nothing was printed behind it,
+/// the sizes that the logs have by now say how much that is.
+void SaveTracker::take(const FileEvents& batch) {
+  const bool may_have_printed_before = std::exchange(has_printed_since_, false);
+  const auto is_print = [](const FileEvent& event) { return event.what == What::printed; };
+  const auto behind_last =
+      std::find_if(batch.events.rbegin(), batch.events.rend(), is_print).base();
+  int bursts = may_have_printed_before ? 1 : 0;  // so far, and perhaps not in `sizes_`
+  bool is_newer = false;                         // one of them is perhaps not in `batch.sizes`
+  bool is_going_on = may_have_printed_before;    // nothing was saved since
+  for (auto event = batch.events.begin(); event != batch.events.end(); ++event) {
+    if (is_print(*event)) {
+      if (!std::exchange(is_going_on, true)) ++bursts;
+      is_newer =
+          is_newer || static_cast<std::size_t>(event - batch.events.begin()) >= batch.first_read;
+      continue;
+    }
+    is_going_on = false;
+    const bool is_after_all = event >= behind_last && batch.sizes;
+    Begun begun{is_after_all ? *batch.sizes : sizes_, place_.unix_ns()};
+    begun.at_most = batch.later_sizes;
+    begun.bursts = is_after_all ? (is_newer ? 1 : 0) : bursts;
+    // What may be counted twice, in the sizes and as a burst, tells of no order.
+    const bool is_unsure = is_after_all ? is_newer : may_have_printed_before;
+    begun.is_late = batch.is_late || (is_unsure && is_more(begun.at_most, begun.printed));
+    take(*event, begun);
+  }
+  if (batch.sizes) sizes_ = *batch.sizes;
+  has_printed_since_ = is_newer && is_more(batch.later_sizes, sizes_);
+}
+
+/// What has been written within a directory before it was watched was begun after `printed`.
+void SaveTracker::note_changed(const fs::path& within, const Begun& printed) {
+  for (const CheckpointFiles& files : place_.checkpoints()) {
+    if (!within.empty() && !lies_in(files.name.string(), within.string())) continue;
+    Unit& unit = units_[files.name];
+    if (!unit.begun && files.files != unit.known) unit.begun = printed;
+    const FileVersion* const complete =
+        what_.complete.empty() ? nullptr : files.find(what_.complete);
+    const bool is_known = complete != nullptr && std::find(unit.known.begin(), unit.known.end(),
+                                                           *complete) != unit.known.end();
+    unit.is_completed = unit.is_completed || (complete != nullptr && !is_known);
+  }
+}
+
+/// Of whatever may be renamed to a checkpoint: since when it is written. Answers what had been
+/// printed before the writing of what `event` is about.
+SaveTracker::Writing SaveTracker::note_writing(const FileEvent& event, const fs::path& name,
+                                               const Begun& printed) {
+  const auto known = writing_.find(name);
+  const bool is_known = known != writing_.end();
+  const auto begun_before = is_known ? std::optional(known->second.begun) : std::nullopt;
+  if (event.what == What::closed) {
+    if (is_known) {
+      known->second.is_closed = true;
+    } else if (writing_.size() < most_writing) {
+      writing_[name] = {{begin_, began_ns_}, true};
+    }
+  } else if (event.what == What::deleted) {
+    writing_.erase(name);
+  } else if (event.what == What::moved_from) {
+    if (moving_.size() >= most_writing) moving_.clear();
+    moving_[event.cookie] = is_known ? known->second : Writing{{begin_, place_.unix_ns()}, false};
+    writing_.erase(name);
+  } else if (event.what == What::moved_to) {
+    const auto moved = moving_.extract(event.cookie);
+    // What was written elsewhere was begun at a time that nobody has seen.
+    const Writing written = moved.empty() ? Writing{{begin_, printed.ns}, false} : moved.mapped();
+    Begun since = written.begun;
+    since.printed = earlier(printed.printed, since.printed);
+    const Writing named = {since, written.is_closed, begun_before};
+    if (is_known || writing_.size() < most_writing) writing_[name] = named;
+    return named;
+  } else if (event.what == What::created || (is_known && known->second.is_closed)) {
+    if (is_known || writing_.size() < most_writing) {
+      writing_[name] = {printed, false, begun_before};
+    }
+  }
+  return {printed, false};
+}
+
+/// What has happened to one name in a tree, after `printed` at least.
+void SaveTracker::take(const FileEvent& event, const Begun& printed) {
+  const fs::path name = event.directory / event.name;
+  next_look_ = std::min(next_look_, place_.now() + busy_period_s);
+  const Writing begun = note_writing(event, name, printed);
+  if (event.is_new() || event.what == What::modified) {
+    // The directories that it lies in are written with it.
+    for (fs::path above = event.directory; !above.empty(); above = above.parent_path()) {
+      const auto found = writing_.find(above);
+      if (found != writing_.end() && found->second.is_closed) found->second = {printed, false};
+    }
+  }
+  const bool is_new = event.is_new();
+  if (event.is_directory && is_new) {
+    place_.watch(name);
+    // Whether it was written once or several times nobody has seen, if that is long ago.
+    note_changed(name, printed.is_late ? unseen(begun.begun) : begun.begun);
+  }
+  const auto checkpoint = checkpoint_of(what_.pattern, name);
+  if (!checkpoint) return;
+  Unit& unit = units_[*checkpoint];
+  if (*checkpoint == name) {
+    // A file that gets its name, or is written anew, has nothing of what was there before.
+    if (event.what == What::closed) {
+      unit.is_closed = true;
+      return;
+    }
+    const bool is_moved = event.what == What::moved_to;
+    unit.is_renamed = is_moved && begun.is_closed;
+    if (is_moved || std::exchange(unit.is_closed, false)) unit.begun.reset();
+  } else if (event.what != What::deleted && name == *checkpoint / what_.complete) {
+    unit.is_completed = true;
+  } else if (event.what != What::closed && std::exchange(unit.is_completed, false)) {
+    unit.begun.reset();  // another save
+  }
+  if (std::exchange(unit.is_untold, false) || !unit.begun) unit.begun = begun.begun;
+}
+
+std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
+  const LogSizes sizes = place_.log_sizes();
+  const Seconds rest_s = place_.has_events() ? idle_period_s : blind_period_s;
+  std::vector<SavedFiles> whole;
+  if (place_.is_alive()) alive_at_ = place_.now();
+  is_busy_ = is_waited_for_ = false;
+  std::set<fs::path> names;
+  for (CheckpointFiles& files : place_.checkpoints()) {
+    names.insert(files.name);
+    Unit& unit = units_[files.name];
+    if (is_known(unit, files)) {
+      unit.begun.reset();
+      unit.is_untold = false;
+      unit.busy_since = never_s;
+      continue;
+    }
+    if (!unit.begun) place_.catch_up(files.name);
+    if (!unit.begun) {
+      // Of this change no event tells: what earlier ones have told is not of it.
+      unit.is_renamed = unit.is_closed = false;
+      unit.is_untold = true;
+      const Begun begun{sizes_at_look_, files.changed_ns(), sizes};
+      const bool is_late = place_.now() - looked_at_ > late_s + rest_s;
+      unit.begun = is_late ? unseen(begun) : begun;
+    }
+    if (files.files != unit.seen) {
+      unit.seen = files.files;
+      unit.seen_since = place_.now();
+    }
+    if (!is_whole(unit, files, ended_well) || !is_as_seen(files)) {
+      note_half_written(unit, files);
+      continue;
+    }
+    unit.busy_since = never_s;
+    unit.is_untold = false;
+    unit.known = unit.seen;
+    const Begun begun = begun_at(files, *std::exchange(unit.begun, std::nullopt));
+    whole.push_back(
+        {std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts, begun.is_late});
+  }
+  std::erase_if(units_, [&](const auto& unit) { return !names.contains(unit.first); });
+  // By time, and not by name: step-10 comes before step-9.
+  std::stable_sort(whole.begin(), whole.end(), [](const SavedFiles& a, const SavedFiles& b) {
+    return a.files.changed_ns() < b.files.changed_ns();
+  });
+  sizes_at_look_ = sizes;
+  const Seconds now = place_.now();
+  looked_at_ = now;
+  next_look_ = now + (is_busy_ ? busy_period_s : rest_s);
+  if (settles_at_ > now) next_look_ = std::min(next_look_, settles_at_);
+  return whole;
+}
+
+void SaveTracker::note_half_written(Unit& unit, const CheckpointFiles& files) {
+  is_busy_ = true;
+  is_waited_for_ = is_waited_for_ || !is_later(unit.begun->printed, too_late_);
+  unit.busy_since = std::min(unit.busy_since, place_.now());
+  const bool is_restless = place_.now() - unit.busy_since > patience_s_;
+  if (is_restless && !std::exchange(is_restless_, true)) restless_ = files;
+}
+
+/// What its program holds open from one save to the next does not make the saves half-written: of
+/// such a log, each save has what was written to it by then.
+bool SaveTracker::is_held_for_logs(const CheckpointFiles& files) {
+  constexpr std::size_t most_logs = 100;
+  const auto open = place_.being_written(files);
+  if (open.empty()) return true;
+  std::vector<FileWrites> closed;
+  for (const FileVersion& file : files.files) {
+    const auto written = writing_.find(files.name / file.name);
+    if (written == writing_.end() || open.contains(file.name)) continue;
+    const auto& [begun, is_closed, before] = written->second;
+    if (!is_closed) continue;
+    closed.push_back(
+        {file.name, write_of(begun), before ? std::optional(write_of(*before)) : std::nullopt});
+  }
+  return std::all_of(open.begin(), open.end(), [&](const std::string& name) {
+    if (name.empty()) return false;
+    if (logs_.contains(kind_of_file(name))) return true;
+    const auto opened = writing_.find(files.name / name);
+    const bool is_log_too = opened != writing_.end() && !opened->second.is_closed &&
+                            is_log(write_of(opened->second.begun), closed);
+    if (is_log_too && logs_.size() < most_logs) logs_.insert(kind_of_file(name));
+    return is_log_too;
+  });
+}
+
+/// Whether what lies in a directory may be of the save after that which `complete` has completed:
+/// all that was changed later, but for logs, which were open before and still are.
+bool SaveTracker::is_written_since(const CheckpointFiles& files, const FileVersion& complete,
+                                   bool has_logs) const {
+  return std::any_of(files.files.begin(), files.files.end(), [&](const FileVersion& file) {
+    if (file.changed_ns <= complete.changed_ns) return false;
+    const auto written = writing_.find(files.name / file.name);
+    return !has_logs || written == writing_.end() || written->second.is_closed ||
+           written->second.begun.ns > complete.changed_ns;
+  });
+}
+
+/// Whether it is still as it was looked at, once all is read that was told of it until then: of two
+/// saves that were not told apart the files would be those of the later one, and the begin that of
+/// the earlier.
+bool SaveTracker::is_as_seen(const CheckpointFiles& files) {
+  place_.catch_up(files.name);
+  const auto now = place_.checkpoint(files.name);
+  return now && now->files == files.files;
+}
+
+/// Nothing of it was saved since it was whole last: what a log has more is no new checkpoint.
+bool SaveTracker::is_known(const Unit& unit, const CheckpointFiles& files) const {
+  if (logs_.empty() || files.is_file) return files.files == unit.known;
+  const auto saved = [this](std::vector<FileVersion> all) {
+    std::erase_if(
+        all, [this](const FileVersion& file) { return logs_.contains(kind_of_file(file.name)); });
+    return all;
+  };
+  return saved(files.files) == saved(unit.known);
+}
+
+WriteBegin SaveTracker::write_of(const Begun& begun) {
+  return {begun.ns, begun.printed.stdout_bytes + begun.printed.stderr_bytes};
+}
+
+/// A directory that never rests is found after several saves: then what it has is of the last one.
+SaveTracker::Begun SaveTracker::begun_at(const CheckpointFiles& files, const Begun& first) const {
+  if (files.is_file || !what_.complete.empty()) return first;
+  std::vector<FileWrites> writes;
+  std::vector<Begun> begun;
+  for (const FileVersion& file : files.files) {
+    const auto written = writing_.find(files.name / file.name);
+    if (written == writing_.end()) continue;
+    if (!written->second.is_closed && logs_.contains(kind_of_file(file.name))) continue;
+    const auto& before = written->second.before;
+    begun.push_back(written->second.begun);
+    writes.push_back({file.name, write_of(begun.back()),
+                      before ? std::optional(write_of(*before)) : std::nullopt});
+  }
+  const auto last = first_of_last_save(writes, began_ns_);
+  Begun since = last && begun[*last].ns > first.ns ? begun[*last] : first;
+  // Of what was begun while nobody looked nothing tells which was first.
+  for (const Begun& each : begun) {
+    if (!each.is_late || each.ns < since.ns) continue;
+    since.at_most = later(each.at_most, since.at_most);
+    since = unseen(since);
+  }
+  return since;
+}
+
+bool SaveTracker::is_whole(const Unit& unit, const CheckpointFiles& files,
+                           std::optional<bool> ended_well) {
+  const bool needs_file = !what_.complete.empty() && !files.is_file;
+  const FileVersion* const complete = needs_file ? files.find(what_.complete) : nullptr;
+  if (needs_file && complete == nullptr) return false;
+  if (ended_well == true) return true;
+  const std::int64_t age_ns = place_.unix_ns() - files.changed_ns();
+  if (!ended_well && age_ns >= 0 && age_ns < clock_step_ns) return false;
+  if (files.is_file && unit.is_renamed) return true;
+  const auto is_complete = [&](const FileVersion& file) { return file == *complete; };
+  const bool is_new = needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete);
+  // Of a dead one no log is open any more.
+  const bool has_logs = !ended_well;
+  if (is_new && !is_written_since(files, *complete, has_logs)) return true;
+  const Seconds quiet = files.is_file && unit.is_closed ? closed_quiet_s : quiet_s;
+  // Rest counts while it lives: its death closes a file, too, in the middle of a save.
+  // Its writer may write more and close it between the look and the search for a writer: that is
+  // looked for once more then.
+  return alive_at_ - unit.seen_since >= quiet && is_held_for_logs(files);
+}
+
+}  // namespace tune
