@@ -23,9 +23,10 @@ class Drivers final : private Connection::Owner {
   explicit Drivers(Seconds lease_s = 30) : lease_s_(lease_s) {
     make_cluster_directory(dir.path());
     begin();
-    agent.emplace(
-        std::vector<std::string>{CLUSTER_AGENT, "agent", dir.path().string(), "--node", "oak"},
-        dir.path(), dir.path() / "log", nullptr);
+    agent.emplace(HostLauncher::Options{.directory = dir.path(),
+                                        .launcher = {"env"},
+                                        .agent = {CLUSTER_AGENT, "agent", dir.path().string()}});
+    agent->start({"oak"});
     until([this] { return join.has_value(); });
   }
   ~Drivers() {
@@ -97,7 +98,7 @@ class Drivers final : private Connection::Owner {
   TempDir dir;
   AsioReactor reactor{Interrupts::leave_alone};
   std::unique_ptr<Clock> clock = make_system_clock();
-  std::optional<LaunchedAgent> agent;
+  std::optional<HostLauncher> agent;
   std::optional<Join> join;
   std::vector<Message> heard;  ///< behind it
 
@@ -159,7 +160,7 @@ TEST_CASE("An agent whose driver is killed keeps what it runs for the next one",
   CHECK(kept[1].has_ended);  // it could not be launched
   SECTION("which ends it when its run is over") {
     drivers.say(Leave{});
-    drivers.until([&] { return drivers.agent->has_ended(); });
+    drivers.until([&] { return !drivers.agent->is_running(); });
   }
   SECTION("which may die, too") {
     drivers.die();
@@ -168,7 +169,7 @@ TEST_CASE("An agent whose driver is killed keeps what it runs for the next one",
     CHECK(drivers.all<KeptLaunch>().size() == 2);
     CHECK(lives(program));
     drivers.say(Leave{});
-    drivers.until([&] { return drivers.agent->has_ended(); });
+    drivers.until([&] { return !drivers.agent->is_running(); });
   }
   CHECK_FALSE(lives(program));
 }
@@ -178,9 +179,9 @@ TEST_CASE("An agent that no driver comes for ends what it runs after its lease",
   Drivers drivers(1);
   const pid_t program = drivers.run_shell("echo $$; exec sleep 1000");
   drivers.die();
-  drivers.until([&] { return drivers.agent->has_ended(); });
+  drivers.until([&] { return !drivers.agent->is_running(); });
   CHECK_FALSE(lives(program));
-  CHECK_THAT(drivers.agent->ending(), Contains("nothing was heard of the driver"));
+  CHECK_THAT(drivers.agent->ending("oak").value(), Contains("nothing was heard of the driver"));
   CHECK(agents_left(drivers.dir.path()).empty());
 }
 
@@ -190,9 +191,9 @@ TEST_CASE("An agent that comes back too late is told so, and ends what it runs a
   const pid_t program = drivers.run_shell("echo $$; exec sleep 1000");
   drivers.die();
   drivers.begin("what ran on node oak is lost");
-  drivers.until([&] { return drivers.agent->has_ended(); });
+  drivers.until([&] { return !drivers.agent->is_running(); });
   CHECK_FALSE(lives(program));
-  CHECK_THAT(drivers.agent->ending(), Contains("what ran on node oak is lost"));
+  CHECK_THAT(drivers.agent->ending("oak").value(), Contains("what ran on node oak is lost"));
 }
 
 TEST_CASE(
