@@ -649,9 +649,13 @@ TEST_CASE("A bar that nothing has ended is judged before what the other stream s
   const std::int64_t now_ns = unix_ns();
   session.find({{dir.path(), "last", true, {{"", 1, 1, now_ns}}}, session.logs()->look(), now_ns},
                false);
-  print(out, GENERATE("Best loss: 0.1230\n", "Best loss: 0.123\n", "Best loss: 0.123"));
-  if (GENERATE(false, true)) session.read();
-  if (GENERATE(false, true)) print(err, "\n");
+  const std::string best =
+      GENERATE("Best loss: 0.1230\n", "Best loss: 0.123\n", "Best loss: 0.123");
+  const bool reads = GENERATE(false, true), has_end = GENERATE(false, true);
+  CAPTURE(best, reads, has_end);
+  print(out, best);
+  if (reads) session.read();
+  if (has_end) print(err, "\n");
   session.end({});
   std::vector<double> losses;
   std::vector<std::int64_t> saved;

@@ -208,6 +208,7 @@ bool PlainSession::read(std::size_t index) {
   if (block.is_behind_cut) note_cut(log, block.is_read_again);
   if (block.bytes == 0) return false;
   unread_.note_output();
+  ++blocks_;
   // Line by line, as it counts where each of them ends.
   std::string_view rest(block_.data(), block.bytes);
   while (!rest.empty()) {
@@ -217,7 +218,10 @@ bool PlainSession::read(std::size_t index) {
     const auto take_line = [&](std::string_view line, bool bar) { add_line(line, bar, index); };
     log.lines.add(text, take_line);  // a line that a carriage return has ended, if there is one
     log.at += text.size();
-    if (!text.empty()) log.text_end = log.at;
+    if (!text.empty()) {
+      log.text_end = log.at;
+      log.text_block = blocks_;
+    }
     log.lines.add(line_end, take_line);
     log.at += line_end.size();
   }
@@ -227,7 +231,8 @@ bool PlainSession::read(std::size_t index) {
 void PlainSession::add_line(std::string_view line, bool overwritten, std::size_t log) {
   if (was_taken(log, line)) return;
   const std::uint64_t end = logs_[log].text_end;
-  lines_[log].push_back({std::string(line), overwritten, end, time_of(log, end).at_s});
+  lines_[log].push_back(
+      {std::string(line), overwritten, end, time_of(log, end).at_s, logs_[log].text_block});
 }
 
 /// Whether `line`, which has ended now, had its result when it was taken as an open one.
@@ -243,10 +248,12 @@ bool PlainSession::was_taken(std::size_t log, std::string_view line) {
 
 /// In the order in which they were printed: what a line is worth hangs on those before it, and a
 /// save is behind what was printed first. A bar that nothing has ended yet was printed before a
-/// result that the other log has behind it.
+/// result that the other log has behind it. A file system's clock may stand still for milliseconds:
+/// of what it gives one time, what was read first.
 void PlainSession::take_lines() {
-  const auto is_earlier = [](const auto& a, const auto& b) {
-    return !a.empty() && (b.empty() || a.front().at_s < b.front().at_s);
+  const auto when = [](const Line& line) { return std::pair(line.at_s, line.block); };
+  const auto is_earlier = [&](const auto& a, const auto& b) {
+    return !a.empty() && (b.empty() || when(a.front()) < when(b.front()));
   };
   while (!lines_.front().empty() || !lines_.back().empty()) {
     const std::size_t log = is_earlier(lines_.back(), lines_.front()) ? 1 : 0, other = 1 - log;
@@ -255,10 +262,11 @@ void PlainSession::take_lines() {
     const bool has_open = other < logs_.size() && lines_[other].empty() &&
                           !logs_[other].lines.open_line().empty() &&
                           logs_[other].taken_open.empty();
-    if (has_open && time_of(other, logs_[other].text_end).at_s <= line.at_s &&
-        reader_.may_close(line.text)) {
-      take_open_line(other);
-    }
+    const auto opened = [&] {
+      const Log& open = logs_[other];
+      return std::pair(time_of(other, open.text_end).at_s, open.text_block);
+    };
+    if (has_open && opened() <= when(line) && reader_.may_close(line.text)) take_open_line(other);
     take(line.text, line.overwritten, log, line.end);
   }
 }

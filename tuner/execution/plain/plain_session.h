@@ -84,14 +84,16 @@ class PlainSession {
     std::filesystem::path path;
     std::uint64_t at = 0;  ///< see LaunchLogs
     LineSplitter lines;
-    std::uint64_t text_end = 0;   ///< place behind its last byte that ends no line
+    std::uint64_t text_end = 0;    ///< place behind its last byte that ends no line
+    std::uint64_t text_block = 0;  ///< the block that had that byte, see blocks_
     std::string taken_open = {};  ///< what its open line had when that was taken; empty: it was not
   };
   struct Line {
     std::string text;
     bool overwritten = false;
-    std::uint64_t end = 0;  ///< of its text, in its log
-    double at_s = 0;        ///< Unix time when that was printed
+    std::uint64_t end = 0;    ///< of its text, in its log
+    double at_s = 0;          ///< Unix time when that was printed
+    std::uint64_t block = 0;  ///< that had its text's end
   };
   struct EarlierLine {
     std::size_t log = 0;
@@ -155,6 +157,7 @@ class PlainSession {
   std::array<std::deque<Line>, 2> lines_;  ///< of each log, read and not taken
   std::shared_ptr<LaunchLogs> files_ = std::make_shared<LaunchLogs>();
   std::string block_;
+  std::uint64_t blocks_ = 0;  ///< read so far, of both logs
   SaveFold saves_;
   std::vector<PrintedResult> ahead_;  ///< until it starts: what its checkpoint has
   const bool begins_with_guess_;
