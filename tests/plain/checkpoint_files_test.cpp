@@ -1,11 +1,15 @@
 // Which files of a program that saves by itself are a checkpoint each, and whether they change.
 #include "tuner/plain/checkpoint_files.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/support/catch.h"
 
@@ -115,6 +119,42 @@ TEST_CASE("A directory that is nested very deeply is no checkpoint, and is not g
     const auto found = look_at_checkpoint(folder.root, "ck-" + std::to_string(levels));
     CHECK(found.has_value() == (levels < most_levels));
   }
+}
+
+TEST_CASE("A file that was cut down never has the time of what it held before", "[unit][plain]") {
+  const Folder folder;
+  const std::string content(20'000, 'x');
+  folder.write("c-1/weights", content);
+  std::atomic<bool> is_over = false;
+  // What is synced beside it makes the file system's journal busy.
+  std::thread other([&] {
+    const int file = ::open((folder.root / "busy").c_str(), O_WRONLY | O_CREAT, 0600);
+    while (!is_over) {
+      (void)!::pwrite(file, content.data(), content.size(), 0);
+      ::fsync(file);
+    }
+    ::close(file);
+  });
+  std::thread program([&] {
+    while (!is_over) {
+      folder.write("c-1/weights", content);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  std::int64_t whole_ns = 0;
+  int mixed = 0;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < until) {
+    const auto found = look_at_checkpoint(folder.root, "c-1");
+    if (!found) continue;
+    const FileVersion& weights = found->files.at(0);
+    if (weights.bytes == content.size()) whole_ns = weights.changed_ns;
+    if (weights.bytes == 0 && weights.changed_ns == whole_ns) ++mixed;
+  }
+  is_over = true;
+  other.join();
+  program.join();
+  CHECK(mixed == 0);
 }
 
 }  // namespace

@@ -2,12 +2,16 @@
 // times) to see writes.
 #include "tuner/plain/checkpoint_files.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
 #include <utility>
+
+#include "tuner/disk/file_descriptor.h"
 
 namespace tune {
 
@@ -35,7 +39,19 @@ bool begins_alike(const std::vector<std::string>& pattern, const std::vector<std
                     name.begin(), matches);
 }
 
-FileVersion version_of(std::string name, const struct stat& status) {
+/// A file that its program opens anew is empty at once, but has the time of that only when the file
+/// system's journal has let it, milliseconds later: until then it looks as if it had been empty for
+/// long, and its copy is. Who asks where its data are waits for whoever is changing it.
+void await_change(const fs::path& file, struct stat& status) {
+  const FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (!opened) return;
+  (void)::lseek(opened.get(), 0, SEEK_DATA);
+  struct stat now {};
+  if (::fstat(opened.get(), &now) == 0 && S_ISREG(now.st_mode)) status = now;
+}
+
+FileVersion version_of(std::string name, const fs::path& file, struct stat status) {
+  if (status.st_size == 0) await_change(file, status);
   return {std::move(name), status.st_ino, static_cast<std::uint64_t>(status.st_size),
           status.st_ctim.tv_sec * ns_per_s + status.st_ctim.tv_nsec};
 }
@@ -51,7 +67,7 @@ bool add_files(const fs::path& top, const fs::path& within, std::vector<FileVers
     if (S_ISDIR(status.st_mode)) {
       if (is_too_deep(name) || !add_files(top, name, files)) return false;
     } else if (S_ISREG(status.st_mode)) {
-      files.push_back(version_of(name.string(), status));
+      files.push_back(version_of(name.string(), at->path(), status));
       if (files.size() > most_files) return false;
     }
   }
@@ -124,7 +140,7 @@ std::optional<CheckpointFiles> look_at_checkpoint(const fs::path& root, const fs
   if (::lstat(checkpoint.place().c_str(), &status) != 0) return std::nullopt;
   if (S_ISREG(status.st_mode)) {
     checkpoint.is_file = true;
-    checkpoint.files.push_back(version_of("", status));
+    checkpoint.files.push_back(version_of("", checkpoint.place(), status));
   } else if (!S_ISDIR(status.st_mode) || !add_files(checkpoint.place(), {}, checkpoint.files)) {
     return std::nullopt;
   }
