@@ -255,11 +255,20 @@ class Experiment:
         """`cloning`: with which its trial has become what it is; none: it is no clone."""
         path, iteration = pathlib.Path(checkpoint["path"]), checkpoint["training_iteration"]
         state = state_in(path)
+        manifest = json.loads((path / "manifest.json").read_text())
+        if checkpoint["score"] is None:
+            # What a launch saves before its first result is what it has begun with, and is given no score.
+            require(state["epoch"] == iteration and manifest["metrics"] == {}, path, "has", state, "of iteration", iteration)
+            return
         said = {"epoch": iteration, "loss": checkpoint["score"]}
         require(state == said, path, "has", state, "and is said to have", said)
-        manifest = json.loads((path / "manifest.json").read_text())
         # A clone comes anew to iterations that its trial had saved before.
-        if cloning is None or (path / "manifest.json").stat().st_mtime > cloning["time"]:
+        # A save that was under way as that was decided is written a moment later, and is of before.
+        is_of_before = checkpoint["rank"] is None
+        if is_of_before:
+            seconds = (path / "manifest.json").stat().st_mtime - cloning["time"]
+            require(seconds < 1, path, "was saved", seconds, "s after its trial has become a clone, and has no rank")
+        else:
             begin = cloning["donor_iteration"] if cloning else 0
             require(iteration > begin, path, "is of iteration", iteration, "and its trial began behind", begin)
             is_ahead = iteration > max(losses, default=0)
