@@ -41,6 +41,32 @@ struct Plain : Session {
 
 constexpr double done = -1;  ///< as Plain::step has it
 
+/// What a session that has ended says in four steps.
+struct Told {
+  std::vector<double> losses;
+  std::vector<std::int64_t> saved;  ///< iterations of checkpoints
+  std::set<LaunchAdvisory::What> remarked;
+};
+Told told_in_steps(PlainSession& session) {
+  Told told;
+  for (int step = 0; step < 4; ++step) {
+    std::vector<Wakeup> said;
+    session.on_command(protocol::Step{});
+    session.say(said);
+    for (const Wakeup& wakeup : said) {
+      if (const auto* const found = std::get_if<CheckpointFound>(&wakeup)) {
+        told.saved.push_back(found->iteration);
+      } else if (const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup)) {
+        told.remarked.insert(remark->what);
+      } else if (const auto* const reported = std::get_if<Reported>(&wakeup);
+                 reported != nullptr && reported->metrics) {
+        told.losses.push_back(reported->metrics->find("loss").value());
+      }
+    }
+  }
+  return told;
+}
+
 }  // namespace
 
 TEST_CASE("Each step is answered with the next result that was printed, to the last",
@@ -500,21 +526,8 @@ TEST_CASE(
   start.iteration = 2;
   session.on_command(start);
   session.end({});
-  std::vector<double> losses;
-  std::set<LaunchAdvisory::What> remarked;
-  for (int step = 0; step < 4; ++step) {
-    std::vector<Wakeup> said;
-    session.on_command(protocol::Step{});
-    session.say(said);
-    for (const Wakeup& wakeup : said) {
-      if (const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup)) {
-        remarked.insert(remark->what);
-      } else if (const auto* const reported = std::get_if<Reported>(&wakeup);
-                 reported != nullptr && reported->metrics) {
-        losses.push_back(reported->metrics->find("loss").value());
-      }
-    }
-  }
+  const auto [losses, saved, remarked] = told_in_steps(session);
+  CHECK(saved.empty());
   CHECK(losses == std::vector<double>{1.5, 1});
   CHECK(remarked == std::set{LaunchAdvisory::What::other_kind, LaunchAdvisory::What::summary});
 }
@@ -657,21 +670,7 @@ TEST_CASE("A bar that nothing has ended is judged before what the other stream s
   if (reads) session.read();
   if (has_end) print(err, "\n");
   session.end({});
-  std::vector<double> losses;
-  std::vector<std::int64_t> saved;
-  for (int step = 0; step < 4; ++step) {
-    std::vector<Wakeup> said;
-    session.on_command(protocol::Step{});
-    session.say(said);
-    for (const Wakeup& wakeup : said) {
-      if (const auto* const found = std::get_if<CheckpointFound>(&wakeup)) {
-        saved.push_back(found->iteration);
-      } else if (const auto* const reported = std::get_if<Reported>(&wakeup);
-                 reported != nullptr && reported->metrics) {
-        losses.push_back(reported->metrics->find("loss").value());
-      }
-    }
-  }
+  const auto [losses, saved, remarked] = told_in_steps(session);
   CHECK(losses == std::vector<double>{0.25, 0.123});
   CHECK(saved == std::vector<std::int64_t>{2});
 }
