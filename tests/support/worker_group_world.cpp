@@ -198,7 +198,7 @@ std::string expected(const World& world, Message message, LaunchId who,
   const bool is_new =
       is_reset && (state == State::ready || state == State::stepping || state == State::saving);
   if (is_new) {
-    if (message == Message::exited && !is_last) return ">replacing";
+    if (message == Message::exited && !is_last) return "replaced>replacing";
     const bool is_said_again = message <= Message::faulted && answered.count(who) != 0;
     if (is_said_again) return "replaced>replacing";
   }
