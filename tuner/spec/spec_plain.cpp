@@ -274,8 +274,37 @@ NotGiven not_given(const ExperimentSpec& spec) {
   return found;
 }
 
+namespace {
+
+/// A command that is not a plain program's is started as it is written: a word in it would reach
+/// the program as "${lr}", in each trial. Text with spaces may be a shell's, with a variable of
+/// that name.
+void check_unexpanded_words(const ExperimentSpec& spec, std::vector<Problem>& problems) {
+  for (std::size_t i = 0; i < spec.command.size(); ++i) {
+    const std::string& text = spec.command[i];
+    if (text.find(' ') != text.npos) continue;
+    const auto wrong = [&](const std::string& word, const std::string& instead) {
+      problems.push_back({append_pointer("/trainable/command", std::to_string(i)),
+                          "'${" + word + "}' stands for nothing here, " + instead});
+    };
+    for (const auto& [name, domain] : spec.param_space.items()) {
+      if (has_word(text, name)) wrong(name, "write '${config." + name + "}'");
+    }
+    for (const char* word : {"checkpoint_dir", "checkpoint", "trial_dir", "trial_id"}) {
+      if (has_word(text, word)) {
+        wrong(word,
+              "only in the command of a program that prints its metrics: put \"plain\": {} "
+              "beside it, or a word of the config into it, as ${args}");
+      }
+    }
+  }
+}
+
+}  // namespace
+
 void check_config_names(const ExperimentSpec& spec, std::vector<Problem>& problems) {
-  if (!spec.plain || !spec.param_space.is_object()) return;
+  if (!spec.param_space.is_object()) return;
+  if (!spec.plain) return check_unexpanded_words(spec, problems);
   std::vector<std::string> known;
   for (const auto& [name, domain] : spec.param_space.items()) known.push_back(name);
   const auto is_known = [&known](const std::string& name) {
