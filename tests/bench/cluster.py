@@ -84,9 +84,11 @@ class Run:
         for process in pathlib.Path("/proc").iterdir():
             try:
                 words = (process / "cmdline").read_text(encoding="utf-8").split("\0")
+                is_watchdog = (process / "comm").read_text(encoding="utf-8") == "tune watchdog\n"
             except (OSError, ValueError):
                 continue
-            if words[1:2] == ["agent"] and node in words and any(str(self.path) in word for word in words):
+            is_agent = words[1:2] == ["agent"] and not is_watchdog
+            if is_agent and node in words and any(str(self.path) in word for word in words):
                 return int(process.name)
         sys.exit(f"there is no agent {node}")
 

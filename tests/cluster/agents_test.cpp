@@ -11,6 +11,7 @@
 #include "tuner/base/error.h"
 #include "tuner/cluster/host_launcher.h"
 #include "tuner/disk/liveness.h"
+#include "tuner/process/orphans.h"
 
 using namespace tune;
 using namespace tune::test;
@@ -156,6 +157,31 @@ TEST_CASE("An agent that does not hear its driver for the lease ends what it run
   // It comes back to an agent that has left.
   world.wait_for<NodeLost>();
   CHECK(world.wait_for<Lost>().launch == LaunchId{1});
+}
+
+TEST_CASE("What a stopped agent runs ends with the lease, and so does the agent",
+          "[cluster][process]") {
+  World world({"oak"}, 1);
+  world.start();
+  const pid_t agent = agent_of(world, 0);
+  const pid_t program = shell_on(world, "echo $$; exec sleep 1000");
+  ::kill(agent, SIGSTOP);
+  world.until([&] { return !lives(program) && !lives(agent); });
+}
+
+TEST_CASE("What has left the process group of its program ends after an agent that is killed",
+          "[cluster][process]") {
+  World world({"oak"});
+  world.start();
+  const pid_t agent = agent_of(world, 0);
+  LaunchSpec spec = world.spec({"sh", "-c", "setsid sh -c 'echo $$; exec sleep 1000'"});
+  spec.environment.push_back(std::string(protocol::env_session) + "=" +
+                             to_text(SessionMark{7, this_identity()}));
+  world.driver().launch(LaunchId{1}, spec);
+  world.until([&] { return read_file(spec.stdout_path).ends_with("\n"); });
+  const pid_t helper = number_in(spec.stdout_path);
+  ::kill(agent, SIGKILL);
+  world.until([&] { return !lives(helper); });
 }
 
 TEST_CASE("A node that is silent is lost after the lease, and what it says later counts no more",

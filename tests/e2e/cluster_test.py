@@ -19,10 +19,13 @@ class ClusterTest(DriverCase):
             try:
                 with open(f"/proc/{process}/cmdline", encoding="utf-8") as file:
                     words = file.read().split("\0")
+                with open(f"/proc/{process}/comm", encoding="utf-8") as file:
+                    is_watchdog = file.read() == "tune watchdog\n"
             except (OSError, ValueError):
                 continue
             if (
-                words[1:2] == ["agent"]
+                not is_watchdog
+                and words[1:2] == ["agent"]
                 and words[4:5] == [name]
                 and words[2].startswith(self.dir)
             ):

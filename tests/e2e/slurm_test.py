@@ -187,6 +187,9 @@ class SlurmTest(DriverCase):
                     words = file.read().decode().split("\0")
                 with open(f"/proc/{process}/environ", "rb") as file:
                     variables = file.read().decode().split("\0")
+                with open(f"/proc/{process}/comm", encoding="utf-8") as file:
+                    if file.read() == "tune watchdog\n":
+                        continue
             except (OSError, ValueError):
                 continue
             if words[:2] == [TUNE, "agent"] and words[2].startswith(self.dir):

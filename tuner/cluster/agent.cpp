@@ -17,6 +17,7 @@
 
 #include "tuner/base/error.h"
 #include "tuner/cluster/connection.h"
+#include "tuner/cluster/lease_watchdog.h"
 #include "tuner/disk/liveness.h"
 #include "tuner/execution/kept_launch.h"
 #include "tuner/execution/local/detect_resources.h"
@@ -197,7 +198,7 @@ class Agent final : private Connection::Owner {
     said_ = 0;
     said_at_ = {joined_at_};
     lease_s_ = welcome.lease_s;
-    deadline_ = said_at_.front() + lease_s_;
+    extend_lease();
     connection_->id.attempt = welcome.attempt;
     connection_->expect_large();
     if (!is_back) return;
@@ -238,7 +239,7 @@ class Agent final : private Connection::Owner {
     if (renewed.number < first || renewed.number > said_) throw WireError("a renewal of nothing");
     said_at_.erase(said_at_.begin(),
                    said_at_.begin() + static_cast<std::ptrdiff_t>(renewed.number - first));
-    deadline_ = said_at_.front() + lease_s_;
+    extend_lease();
     if (said_at_.size() > most_renewals) return;
     said_at_.push_back(seconds_since_boot());
     connection_->say(Renewal{++said_});
@@ -252,6 +253,11 @@ class Agent final : private Connection::Owner {
   Executor& joined() {
     if (!has_joined_) throw WireError("a message before the welcome");
     return *executor_;
+  }
+
+  void extend_lease() {
+    deadline_ = said_at_.front() + lease_s_;
+    watchdog_.set_deadline(deadline_);
   }
 
   void look_at_lease() {
@@ -289,6 +295,7 @@ class Agent final : private Connection::Owner {
   /// What ran here has ended before the driver is told so: it starts it elsewhere then. What does
   /// not die is stuck in the kernel, and has to be left to itself.
   void end_launches() {
+    watchdog_.set_deadline(seconds_since_boot() + end_patience_s + farewell_s);
     for (const LaunchId launch : launches_) executor_->signal(launch, SIGKILL);
     wait_while(end_patience_s, [this] { return !launches_.empty(); });
   }
@@ -321,6 +328,7 @@ class Agent final : private Connection::Owner {
   const Proof proof_;
   std::optional<asio::ip::tcp::socket> socket_;
   std::shared_ptr<Connection> connection_;
+  LeaseWatchdog watchdog_;  ///< forks, so before the executor's threads
   std::optional<ProcessExecutor> executor_;
   std::set<LaunchId> launches_;  ///< that have not ended
   KeptLaunches kept_;

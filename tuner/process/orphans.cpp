@@ -208,13 +208,15 @@ std::vector<std::string> end_orphans(const SessionMark& self,
   return sentences;
 }
 
-void end_launched(std::string_view word, Seconds patience_s) {
+namespace {
+
+void end_all(const IsMeant& is_meant, Seconds patience_s) {
   const auto until =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(
                                              std::chrono::duration<double>(patience_s));
   // Until a look finds none: they may start more while they are being ended.
   do {
-    const auto found = find_orphans(launched_as(word));
+    const auto found = find_orphans(is_meant);
     if (found.empty()) return;
     for (const Orphan& each : found) end(each);
     wait_for_ends(found, until);
@@ -225,6 +227,27 @@ void end_launched(std::string_view word, Seconds patience_s) {
                      WEXITED | WNOHANG | __WALL);
     }
   } while (std::chrono::steady_clock::now() < until);
+}
+
+IsMeant marked_by(const ProcessIdentity& launcher) {
+  return [&launcher](const Environment& variables) {
+    const auto value = find_variable(variables, protocol::env_session);
+    const auto mark = value ? parse_session_mark(*value) : std::nullopt;
+    return mark && mark->driver.pid == launcher.pid &&
+           mark->driver.start_ticks == launcher.start_ticks &&
+           is_same_kernel(mark->driver, launcher) &&
+           mark->driver.pid_namespace == launcher.pid_namespace;
+  };
+}
+
+}  // namespace
+
+void end_launched(std::string_view word, Seconds patience_s) {
+  end_all(launched_as(word), patience_s);
+}
+
+void end_launched_by(const ProcessIdentity& launcher, Seconds patience_s) {
+  end_all(marked_by(launcher), patience_s);
 }
 
 }  // namespace tune

@@ -42,6 +42,9 @@ std::vector<std::string> end_orphans(const SessionMark& self,
                                      const std::vector<RecordedProcess>& recorded,
                                      Seconds patience_s = 30);
 
+/// Kills whatever has this process as `driver` in its mark, and waits until it is gone.
+void end_launched_by(const ProcessIdentity& launcher, Seconds patience_s = 5);
+
 /// In the environment of what is no trial's: what it belongs to ("the searcher's program").
 inline constexpr const char* part_variable = "TUNE_PART";
 
