@@ -109,8 +109,11 @@ StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& plac
   StartedCluster started{.reactor = std::move(reactor), .executor = {}, .nodes = {}, .notice = {}};
   started.executor = std::make_unique<AgentExecutor>(*started.reactor, std::move(options));
   started.nodes = started.executor->start(is_interrupted);
-  if (const auto reason = ResourcePool(started.nodes).impossible(spec.resources_per_trial)) {
-    throw user_error(*reason + "; a trial, with all its workers, runs on one node");
+  const int workers = spec.workers ? spec.workers->count : 1;
+  if (const auto reason =
+          ResourcePool(started.nodes).impossible(spec.resources_per_trial, workers)) {
+    throw user_error(
+        *reason + (workers > 1 ? "; each worker runs on one node" : "; a trial runs on one node"));
   }
   started.notice = "trials run on " + text_of_nodes(started.nodes) + job;
   return started;

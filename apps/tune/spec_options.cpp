@@ -35,6 +35,8 @@ constexpr SpecOption options[] = {
      "Processes that train a trial together, each with its rank [one, without a rank]"},
     {"--resources-per-worker", "/resources_per_worker", ValueKind::amounts, "cpu=1,gpu=1",
      "What each of them takes [cpu=1]"},
+    {"--placement", "/placement", ValueKind::text, "pack|spread",
+     "The workers of a trial go on few nodes, or on many [pack]"},
     {"--resources", "/resources", ValueKind::amounts, "cpu=8,gpu=2",
      "What there is, instead of what is found"},
     {"--time-budget-s", "/time_budget_s", ValueKind::json, "SECONDS",

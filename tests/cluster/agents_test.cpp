@@ -64,6 +64,49 @@ TEST_CASE("Each program runs under the agent of its node, which writes its log",
   CHECK(agent_of(world, 1) == elm);
 }
 
+namespace {
+
+/// A rank on the node of its number, which prints its MASTER_PORT.
+LaunchSpec rank_on(World& world, int rank, std::optional<LaunchId> first) {
+  LaunchSpec spec = world.spec({"sh", "-c", "echo $MASTER_PORT; exec sleep 1000"}, rank);
+  spec.stdout_path = world.dir.path() / ("rank-" + std::to_string(rank));
+  spec.rank = Rank{.rank = rank, .world_size = 2, .resources = {}, .devices = {}, .first = first};
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("A rank on another node is told the port that rank 0's agent has reserved",
+          "[cluster][process]") {
+  World world({"oak", "elm"});
+  world.start();
+  world.driver().launch(LaunchId{1}, rank_on(world, 0, {}));
+  world.driver().launch(LaunchId{2}, rank_on(world, 1, LaunchId{1}));
+  const auto port_of = [&](int rank) {
+    return read_file(world.dir.path() / ("rank-" + std::to_string(rank)));
+  };
+  world.until([&] { return port_of(0).ends_with("\n") && port_of(1).ends_with("\n"); });
+  CHECK(std::stoi(port_of(0)) > 0);
+  CHECK(port_of(0) == port_of(1));
+}
+
+TEST_CASE("A rank on another node is not started without rank 0, nor once it was signalled",
+          "[cluster][process]") {
+  World world({"oak", "elm"});
+  world.start();
+  LaunchSpec first = rank_on(world, 0, {});
+  first.argv = {"/nowhere/to/be/found"};
+  world.driver().launch(LaunchId{1}, first);
+  world.driver().launch(LaunchId{2}, rank_on(world, 1, LaunchId{1}));
+  world.driver().launch(LaunchId{3}, rank_on(world, 1, LaunchId{1}));
+  world.driver().signal(LaunchId{3}, SIGTERM);
+  const auto exited = world.wait_for<Exited>();
+  CHECK(exited.launch == LaunchId{3});
+  CHECK(exited.signal == SIGTERM);
+  world.until([&] { return world.count_of<LaunchFailed>() == 2; });
+  CHECK_FALSE(std::filesystem::exists(world.dir.path() / "rank-1"));
+}
+
 TEST_CASE("What a spec gives as resources each node has", "[cluster][process]") {
   World world({"oak"});
   world.options.resources = {{"cpu", 64}, {"gpu", 2}};

@@ -20,7 +20,7 @@ LaunchSpec full_spec() {
   spec.own_environment = {"TUNE_TRIAL_ID=trial_00001"};
   spec.preload = Preload{{"torch"}, 2, "/shared/preload.log", 30.5};
   spec.knows_socket = false;
-  spec.rank = Rank{1, 4, {{"cpu", 0.5}}, {"GPU-4f"}, LaunchId{7}};
+  spec.rank = Rank{1, 4, 1, {{"cpu", 0.5}}, {"GPU-4f"}, LaunchId{7}};
   spec.node = 3;
   const CheckpointFiles files{"/shared", "c-1", false, {{"w", 1, 2, -3}}};
   spec.plain = PlainReading{.metrics = {{"loss", "loss=(.*)"}},
@@ -75,7 +75,7 @@ std::vector<Message> one_of_each() {
       Renewed{1},
       Leave{}};
   const std::vector<LaunchEvent> events = {
-      Launched{id, 4711, 99, 5},
+      Launched{id, 4711, 99, 5, 29500},
       LaunchFailed{id, "no such program", true},
       Greeted{id, {.api = protocol::Api::function_api, .can_stay = true}},
       Refused{id, "why"},

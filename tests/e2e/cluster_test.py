@@ -4,10 +4,33 @@ import os
 import random
 import signal
 import stat
+import sys
 import time
 
 from cli_support import main
 from driver_support import DriverCase
+
+#: Rank 0 hears of all others where they say who they are and where they run, and says so in its result.
+MEETING = """
+import os, socket, sys, time
+e = os.environ
+meeting, rank = (e["MASTER_ADDR"], int(e["MASTER_PORT"])), int(e["RANK"])
+seat = ":".join(e[name] for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"))
+if rank == 0:
+    door = socket.create_server(meeting)
+    seats = [seat] + [door.accept()[0].recv(100).decode() for _ in range(int(e["WORLD_SIZE"]) - 1)]
+    print("seats", *sorted(seats), flush=True)
+else:
+    while True:
+        try:
+            socket.create_connection(meeting).sendall(seat.encode())
+            break
+        except OSError:
+            time.sleep(0.02)
+for epoch in range(int(sys.argv[1])):
+    print(f"loss: {1 / (epoch + 1)}", flush=True)
+    time.sleep(0.05)
+"""
 
 CLUSTER = {"hosts": ["oak", "elm"], "launcher": ["env"], "bind": "127.0.0.1"}
 
@@ -124,6 +147,52 @@ class ClusterTest(DriverCase):
 
     def count_of(self, kind):
         return sum(event["e"] == kind for event in self.lines("events", "results/spec"))
+
+    def ranked(self, epochs, **fields):
+        self.write("meeting.py", MEETING)
+        self.spec(
+            {},
+            trainable={
+                "command": [sys.executable, "meeting.py", str(epochs), "${args}"],
+                "plain": {},
+            },
+            metric="loss",
+            mode="min",
+            cluster=CLUSTER,
+            resources={"cpu": 2},
+            checkpoint_config={},
+            **fields,
+        )
+
+    def seats(self, trial):
+        with open(self.path(f"results/spec/trial_{trial:05}/stdout.log"), encoding="utf-8") as log:
+            return [line.split()[1:] for line in log if line.startswith("seats")]
+
+    def test_ranks_on_two_nodes_meet_and_know_their_places(self):
+        self.ranked(3, num_samples=2, num_workers=3)
+        self.finish(self.start("run", "spec.json", "--progress", "none"), expect=0)
+        for trial in (0, 1):
+            self.assertEqual(self.seats(trial), [["0:0:2:0", "1:1:2:0", "2:0:1:1"]])
+            self.assertEqual(self.iterations(trial), [1, 2, 3])
+        nodes = {trial["node"] for trial in self.json("ls", "results/spec")}
+        self.assertLessEqual(nodes, {"oak,elm", "elm,oak"})
+
+    def test_spread_ranks_are_on_many_nodes_and_begin_again_when_one_of_them_is_lost(self):
+        self.ranked(40, num_samples=1, num_workers=2, placement="spread")
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(3, [0])
+        self.assertEqual(self.seats(0), [["0:0:1:0", "1:0:1:1"]])
+        other = self.json("ls", "results/spec")[0]["node"].split(",")[1]
+        os.kill(self.node(other), signal.SIGKILL)
+        out = self.finish(driver, expect=0)
+        self.assertIn(f"node {other} is lost", out)
+        self.assertEqual(self.seats(0), [["0:0:1:0", "1:0:1:1"], ["0:0:2:0", "1:1:2:0"]])
+        self.assertEqual(self.iterations(0), list(range(1, 41)))
+
+    def test_workers_that_no_nodes_together_have_room_for_are_refused(self):
+        self.ranked(3, num_samples=1, num_workers=5)
+        out = self.finish(self.start("run", "spec.json", "--progress", "none"), expect=2)
+        self.assertIn("of its 5 workers only 4 fit on all nodes", out)
 
     def test_a_host_without_the_directory_is_refused_before_any_trial(self):
         self.spec(

@@ -241,10 +241,6 @@ class WorkersTest(Case):
         self.write("spec.json", self.spec(resources_per_worker={"cpu": 1}, resources_per_trial={"cpu": 3}))
         self.assertIn("4 workers take 4.0 of 'cpu' together, and resources_per_trial has 3.0",
                       self.tune("validate", "spec.json", expect=2).err)
-        spec = self.spec(placement="spread")
-        self.write("spec.json", spec)
-        said = self.tune("validate", "spec.json", expect=2).err
-        self.assertIn("there is no 'placement' any more: all workers of a trial are on this machine", said)
 
 
 DDP = """

@@ -26,7 +26,7 @@ std::optional<std::string> variable(const LaunchSpec& launch, const std::string&
 struct Launching {
   ExperimentSpec spec;
   LaunchContext context{.experiment_dir = "/runs/exp", .session_mark = "mark"};
-  Allocation allocation{.amounts = {{"cpu", 2.5}}};
+  Allocation allocation{.amounts = {{"cpu", 2.5}}, .nodes = {NodeAllocation{}}};
   LaunchSpec launch() const {
     return launch_spec(spec, context, TrialId{7}, 3, allocation, "/runs/exp/trial_00007/work");
   }
@@ -80,14 +80,14 @@ TEST_CASE("A trial is told as many threads as it has cpus, unless the user has s
 TEST_CASE("A trial sees its own gpus alone, by the names that the machine has for them",
           "[launch]") {
   Launching of;
-  of.allocation.gpus = {0, 2};
+  of.allocation.nodes.front().gpus = {0, 2};
   // Of a machine without any, the variable stays as the user has it.
   CHECK_FALSE(variable(of.launch(), "CUDA_VISIBLE_DEVICES"));
   of.context.gpu_names = {"4", "5", "GPU-6"};
   CHECK(variable(of.launch(), "CUDA_VISIBLE_DEVICES") == "4,GPU-6");
   CHECK(start_message(of.context, {}, of.allocation, of.launch(), "").devices ==
         Names{"4", "GPU-6"});
-  of.allocation.gpus = {};
+  of.allocation.nodes.front().gpus = {};
   CHECK(variable(of.launch(), "CUDA_VISIBLE_DEVICES") == "");
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("Launches differ in what each has alone, and in what the user lets dif
   of.context.sets_threads = true;
   of.spec.workers = TrialWorkers{.count = 2, .each = {}};
   const auto launched = [&](TrialId trial, int attempt, int gpu) {
-    of.allocation.gpus = {gpu};
+    of.allocation.nodes.front() = {.workers = 2, .amounts = {}, .gpus = {gpu}};
     return launch_specs(of.spec, of.context, trial, attempt, of.allocation,
                         "/runs/exp/" + to_string(trial));
   };
@@ -118,6 +118,31 @@ TEST_CASE("Launches differ in what each has alone, and in what the user lets dif
   CHECK(launched(TrialId{9}, 1, 0).front().environment != all.front().environment);
 }
 
+TEST_CASE("Workers on several nodes are told where they are among them, and where rank 0 is",
+          "[launch]") {
+  Launching of;
+  of.context.add_node({"oak", {{"gpu", 2}}, {"GPU-a", "GPU-b"}, "10.0.0.1"});
+  of.context.add_node({"elm", {{"gpu", 1}}, {"GPU-c"}, "10.0.0.2"});
+  of.spec.workers = TrialWorkers{.count = 3, .each = {}};
+  of.allocation = {.amounts = {{"gpu", 3}},
+                   .nodes = {{1, 1, {{"gpu", 1}}, {2}}, {0, 2, {{"gpu", 2}}, {0, 1}}}};
+  const auto all = launch_specs(of.spec, of.context, TrialId{7}, 1, of.allocation, "/work");
+  REQUIRE(all.size() == 3);
+  const auto told = [&](const std::string& name) {
+    return Names{*variable(all[0], name), *variable(all[1], name), *variable(all[2], name)};
+  };
+  CHECK(told("RANK") == Names{"0", "1", "2"});
+  CHECK(told("WORLD_SIZE") == Names{"3", "3", "3"});
+  CHECK(told("LOCAL_RANK") == Names{"0", "0", "1"});
+  CHECK(told("LOCAL_WORLD_SIZE") == Names{"1", "2", "2"});
+  CHECK(told("NODE_RANK") == Names{"0", "1", "1"});
+  CHECK(told("MASTER_ADDR") == Names{"10.0.0.2", "10.0.0.2", "10.0.0.2"});
+  CHECK(told("CUDA_VISIBLE_DEVICES") == Names{"GPU-c", "GPU-a,GPU-b", "GPU-a,GPU-b"});
+  CHECK(all[2].rank->devices == Names{"GPU-b"});
+  CHECK(all[2].node == 0);
+  CHECK(of.context.node_names(of.allocation) == "elm,oak");
+}
+
 TEST_CASE("A plain program's env wins over what a launch has alone", "[launch]") {
   Launching of;
   of.spec.command = {"train"};
@@ -125,7 +150,7 @@ TEST_CASE("A plain program's env wins over what a launch has alone", "[launch]")
   of.spec.plain = PlainProgram{};
   of.spec.objectives = {{"loss", Mode::min}};
   of.context.gpu_names = {"0"};
-  of.allocation.gpus = {0};
+  of.allocation.nodes.front().gpus = {0};
   LaunchSpec launch = of.launch();
   Trial trial;
   trial.config = InternedJson("{}");

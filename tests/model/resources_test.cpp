@@ -13,7 +13,7 @@ TEST_CASE("ResourcePool hands out what there is and no more", "[resources][unit]
   ResourcePool pool({{"cpu", 4}, {"licence", 1}});
   const auto first = pool.acquire({{"cpu", 3}});
   REQUIRE(first);
-  CHECK(first->gpus.empty());
+  CHECK(first->gpus().empty());
   CHECK_FALSE(pool.acquire({{"cpu", 2}}));
   CHECK(pool.used() == Resources{{"cpu", 3}, {"licence", 0}});
   const auto second = pool.acquire({{"cpu", 1}, {"licence", 1}});
@@ -45,11 +45,11 @@ TEST_CASE("Ten tenths of a cpu are one cpu, and all come back", "[resources][uni
 
 TEST_CASE("A fractional gpu goes to the device that is used the least", "[resources][unit]") {
   ResourcePool pool({{"gpu", 3}});
-  CHECK(pool.acquire({{"gpu", 0.5}})->gpus == Gpus{0});
-  CHECK(pool.acquire({{"gpu", 0.7}})->gpus == Gpus{1});
-  CHECK(pool.acquire({{"gpu", 0.3}})->gpus == Gpus{2});
-  CHECK(pool.acquire({{"gpu", 0.2}})->gpus == Gpus{2});
-  CHECK(pool.acquire({{"gpu", 0.4}})->gpus == Gpus{0});
+  CHECK(pool.acquire({{"gpu", 0.5}})->gpus() == Gpus{0});
+  CHECK(pool.acquire({{"gpu", 0.7}})->gpus() == Gpus{1});
+  CHECK(pool.acquire({{"gpu", 0.3}})->gpus() == Gpus{2});
+  CHECK(pool.acquire({{"gpu", 0.2}})->gpus() == Gpus{2});
+  CHECK(pool.acquire({{"gpu", 0.4}})->gpus() == Gpus{0});
   CHECK_FALSE(pool.acquire({{"gpu", 0.8}}));
 }
 
@@ -58,11 +58,11 @@ TEST_CASE("Whole gpus are devices that nobody shares", "[resources][unit]") {
   const auto shared = pool.acquire({{"gpu", 0.25}});
   const auto two = pool.acquire({{"gpu", 2}});
   REQUIRE(two);
-  CHECK(two->gpus == Gpus{1, 2});
+  CHECK(two->gpus() == Gpus{1, 2});
   CHECK_FALSE(pool.acquire({{"gpu", 2}}));
   CHECK(pool.used().at("gpu") == 2.25);
   pool.release(*shared);
-  CHECK(pool.acquire({{"gpu", 2}})->gpus == Gpus{0, 3});
+  CHECK(pool.acquire({{"gpu", 2}})->gpus() == Gpus{0, 3});
 }
 
 TEST_CASE("Three thirds of a gpu share one device", "[resources][unit]") {
@@ -97,7 +97,7 @@ TEST_CASE("Impossible requests and empty ones are no trouble", "[resources][unit
   CHECK_FALSE(pool.acquire({{"cpu", 2}}));
   const auto nothing = pool.acquire({{"gpu", 0}});
   REQUIRE(nothing);
-  CHECK(nothing->gpus.empty());
+  CHECK(nothing->gpus().empty());
   pool.release(*nothing);
   CHECK(pool.used() == Resources{{"cpu", 0}});
 }
@@ -118,8 +118,8 @@ TEST_CASE("After any order of acquiring and releasing nothing is lost", "[resour
     }
     std::vector<double> used(4);
     for (const Allocation& one : held) {
-      const double share = one.amounts.at("gpu") / static_cast<double>(one.gpus.size());
-      for (const int device : one.gpus) used[device] += share;
+      const double share = one.amounts.at("gpu") / static_cast<double>(one.gpus().size());
+      for (const int device : one.gpus()) used[device] += share;
     }
     for (const double device : used) REQUIRE(device <= 1 + 1e-8);
   }
@@ -139,7 +139,7 @@ TEST_CASE("What was held once is had again while the same devices are free", "[r
   pool.release(*first);
   const auto other = pool.acquire({{"cpu", 1}, {"gpu", 0.5}});
   REQUIRE(other);
-  REQUIRE(other->gpus == first->gpus);
+  REQUIRE(other->gpus() == first->gpus());
   CHECK_FALSE(pool.acquire_again(*first));
   pool.release(*other);
   CHECK(pool.used() == Resources{{"cpu", 0}, {"gpu", 0}});
@@ -154,14 +154,14 @@ TEST_CASE("A request gets all that it wants from one node, the one with most roo
         "a trial takes 8 of 'cpu', but there are 4 on one node");
   const auto first = pool.acquire({{"gpu", 1}});
   REQUIRE(first);
-  CHECK(first->node == 0);
+  CHECK(first->nodes.front().node == 0);
   const auto second = pool.acquire({{"gpu", 1}});
   REQUIRE(second);
-  CHECK(second->node == 1);
-  CHECK(second->gpus == Gpus{2});
+  CHECK(second->nodes.front().node == 1);
+  CHECK(second->gpus() == Gpus{2});
   CHECK_FALSE(pool.acquire({{"gpu", 2}}));  // one on each is not two
   pool.release(*first);
-  CHECK(pool.acquire({{"gpu", 2}})->node == 0);
+  CHECK(pool.acquire({{"gpu", 2}})->nodes.front().node == 0);
   pool.release(*second);
   CHECK(pool.acquire_again(*second));
   CHECK_FALSE(pool.acquire_again(*second));
@@ -176,9 +176,76 @@ TEST_CASE("A lost node gives nothing, and takes back what was its own", "[resour
   CHECK(pool.used() == Resources{{"cpu", 0}});
   pool.release(*held);
   CHECK_FALSE(pool.acquire_again(*held));
-  CHECK(pool.acquire({{"cpu", 2}})->node == 1);
+  CHECK(pool.acquire({{"cpu", 2}})->nodes.front().node == 1);
   CHECK_FALSE(pool.acquire({{"cpu", 1}}));
   pool.lose_node(1);
   CHECK_FALSE(pool.has_node());
   CHECK(pool.impossible({{"cpu", 1}}) == "there is no node");
+}
+
+namespace {
+
+/// How many of the workers are on each node, in the order of ranks: "0:2 1:1".
+std::string seats(const std::optional<Allocation>& allocation) {
+  std::string text;
+  if (!allocation) return "none";
+  for (const NodeAllocation& each : allocation->nodes) {
+    text +=
+        (text.empty() ? "" : " ") + std::to_string(each.node) + ":" + std::to_string(each.workers);
+  }
+  return text;
+}
+
+ResourcePool pool_of(const std::vector<Resources>& nodes) {
+  std::vector<NodeResources> all;
+  for (const Resources& totals : nodes) all.push_back({.name = {}, .totals = totals, .gpus = {}});
+  return ResourcePool(all);
+}
+
+}  // namespace
+
+TEST_CASE("Workers that fit on one node are together, others on as few as have room",
+          "[resources][unit]") {
+  ResourcePool pool = pool_of({{{"gpu", 2}}, {{"gpu", 4}}, {{"gpu", 3}}});
+  CHECK(seats(pool.acquire({{"gpu", 3}}, 3)) == "1:3");
+  const auto wide = pool.acquire({{"gpu", 5}}, 5);
+  CHECK(seats(wide) == "0:2 2:3");
+  CHECK(wide->gpus() == Gpus{0, 1, 6, 7, 8});
+  CHECK(wide->amounts == Resources{{"gpu", 5}});
+  CHECK(seats(pool.acquire({{"gpu", 2}}, 2)) == "none");
+  pool.release(*wide);
+  CHECK(seats(pool.acquire({{"gpu", 6}}, 2)) == "none");  // three each, and no two have that
+  CHECK(pool.acquire_again(*wide));
+  CHECK(pool.used().at("gpu") == 8);
+  CHECK_FALSE(pool.acquire_again(*wide));
+  CHECK(pool.used().at("gpu") == 8);
+}
+
+TEST_CASE("Spread workers are on as many nodes as have room, evenly", "[resources][unit]") {
+  ResourcePool pool = pool_of({{{"cpu", 8}}, {{"cpu", 1}}, {{"cpu", 8}}});
+  CHECK(seats(pool.acquire({{"cpu", 5}}, 5, Placement::spread)) == "0:2 1:1 2:2");
+  CHECK(seats(pool.acquire({{"cpu", 2}}, 2, Placement::spread)) == "0:1 2:1");
+  CHECK(seats(pool.acquire({{"cpu", 1}})) == "0:1");
+}
+
+TEST_CASE("Workers lose nothing of a lost node to another one", "[resources][unit]") {
+  ResourcePool pool = pool_of({{{"cpu", 2}}, {{"cpu", 2}}, {{"cpu", 2}}});
+  const auto held = pool.acquire({{"cpu", 4}}, 4);
+  CHECK(seats(held) == "0:2 1:2");
+  pool.lose_node(1);
+  pool.release(*held);
+  CHECK_FALSE(pool.acquire_again(*held));
+  CHECK(pool.used() == Resources{{"cpu", 0}});
+  CHECK(seats(pool.acquire({{"cpu", 4}}, 4)) == "0:2 2:2");
+}
+
+TEST_CASE("Workers that never fit are counted", "[resources][unit]") {
+  const ResourcePool pool = pool_of({{{"gpu", 2}}, {{"gpu", 1}}});
+  CHECK_FALSE(pool.impossible({{"gpu", 3}}, 3));
+  CHECK(pool.impossible({{"gpu", 3}}) == "a trial takes 3 of 'gpu', but there are 2 on one node");
+  CHECK(pool.impossible({{"gpu", 4}}, 4) ==
+        "a trial takes 4 of 'gpu', but there are 2 on one node, and of its 4 workers only 3 fit on "
+        "all nodes");
+  CHECK(pool.impossible({{"gpu", 9}}, 3) ==
+        "a trial takes 9 of 'gpu', but there are 2 on one node");
 }

@@ -59,6 +59,7 @@ const std::map<std::string, Json> other_values = {
     {"/keep_paused", "8GB"},
     {"/num_workers", 2},
     {"/resources_per_worker", Json{{"cpu", 1}}},
+    {"/placement", "spread"},
     {"/cluster/type", "none"},
     {"/cluster/hosts", {"oak", "elm"}},
     {"/cluster/launcher", "env"},

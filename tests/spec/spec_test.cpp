@@ -310,6 +310,7 @@ Json draw_spec(Random& random) {
       {"resources_per_trial", pick({{{"cpu", 0.5}}, {{"cpu", 2.0}, {"gpu", 3.0}, {"x", 0.25}}})},
       {"num_workers", is_ranked ? Json(2) : Json()},
       {"resources_per_worker", Json()},
+      {"placement", pick({"pack", "spread"})},
       {"resources", pick({Json::object(), {{"cpu", 2.0}, {"gpu", 4.0}, {"x", 1.0}}})},
       {"time_budget_s", maybe(seconds())},
       {"stop", pick({nullptr,

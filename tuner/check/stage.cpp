@@ -32,7 +32,8 @@ LaunchSpec Stage::launch_of(TrialId trial, int attempt) {
                               .session_mark = "check",
                               .gpu_names = {},
                               .sets_threads = false};
-  const Allocation allocation{.amounts = spec_.resources_per_trial, .gpus = {}};
+  const Allocation allocation{.amounts = spec_.resources_per_trial,
+                              .nodes = {{.amounts = spec_.resources_per_trial, .gpus = {}}}};
   if (!spec_.workers) return launch_spec(spec_, context, trial, attempt, allocation, work);
   // One of a world of one: it meets nobody.
   ExperimentSpec alone = spec_;

@@ -180,6 +180,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       reactor_.happened().emplace_back(Lost{launch, node.why_lost});
       return;
     }
+    if (spec.rank && spec.rank->first && !add_port(launch, spec)) return;
     try {
       node.connection->say(Launch{launch, std::move(spec)});
     } catch (const WireError& error) {
@@ -190,6 +191,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     places_.emplace(launch, place);
   }
 
+  /// What would be told to a rank that waits for its port is not: it has not said hello.
   void send(LaunchId launch, const protocol::Command& command) {
     Connection* const connection = connection_of(launch);
     if (connection == nullptr) return;
@@ -204,6 +206,13 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   void signal(LaunchId launch, int signal) {
     if (Connection* const connection = connection_of(launch)) {
       connection->say(Signalled{launch, signal});
+      return;
+    }
+    for (auto& [first, ranks] : waiting_for_port_) {
+      if (std::erase_if(ranks, [&](const auto& each) { return each.first == launch; }) == 0) {
+        continue;
+      }
+      reactor_.happened().emplace_back(Exited{.launch = launch, .signal = signal});
     }
   }
 
@@ -228,6 +237,49 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     std::size_t place = 0;
     std::optional<Seconds> until = {};  ///< since boot; none: its agent has not been started yet
   };
+
+  /// Ranks of one trial meet at a port of rank 0's node, which its agent reserves and says. False:
+  /// `launch` waits for that, or has failed.
+  bool add_port(LaunchId launch, LaunchSpec& spec) {
+    const LaunchId first = *spec.rank->first;
+    const auto place = places_.find(first);
+    if (place == places_.end()) {
+      fail_without_first(launch);
+      return false;
+    }
+    constexpr std::string_view variable = "MASTER_PORT=";
+    const auto is_it = [&](const std::string& text) { return text.starts_with(variable); };
+    // The user's.
+    const bool is_given = std::any_of(spec.environment.begin(), spec.environment.end(), is_it);
+    if (is_given || place->second == static_cast<std::size_t>(spec.node)) return true;
+    const auto port = ports_.find(first);
+    if (port == ports_.end()) {
+      waiting_for_port_[first].emplace_back(launch, std::move(spec));
+      return false;
+    }
+    spec.own_environment.push_back(std::string(variable) + std::to_string(port->second));
+    return true;
+  }
+
+  void fail_without_first(LaunchId launch) {
+    reactor_.happened().emplace_back(
+        LaunchFailed{launch, "its rank 0 was gone before it could be started"});
+  }
+
+  void note_port(const Launched& launched) {
+    if (launched.port != 0) ports_.emplace(launched.launch, launched.port);
+    const auto waiting = waiting_for_port_.extract(launched.launch);
+    if (waiting.empty()) return;
+    for (auto& [rank, spec] : waiting.mapped()) launch(rank, std::move(spec));
+  }
+
+  /// Of one that has ended.
+  void forget_port(LaunchId first) {
+    ports_.erase(first);
+    const auto waiting = waiting_for_port_.extract(first);
+    if (waiting.empty()) return;
+    for (const auto& [rank, spec] : waiting.mapped()) fail_without_first(rank);
+  }
 
   void wait_a_bit(const std::function<bool()>& is_interrupted) {
     std::vector<Wakeup> wakeups;
@@ -349,6 +401,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     } catch (const Error& error) {
       return error.what();
     }
+    node->resources.address = connection->peer_address();
     node->connection = connection;
     node->proof = join.file;
     node->is_handing_over = join.is_back;
@@ -434,6 +487,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       return note(kept->second, event);
     }
     if (!node.launches.contains(event.launch)) return;  // it knows no such launch any more
+    if constexpr (std::is_same_v<Event, Launched>) note_port(event);
     if constexpr (std::is_same_v<Event, Exited> || std::is_same_v<Event, LaunchFailed>) {
       forget(node, event.launch);
     }
@@ -443,6 +497,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   void forget(Node& node, LaunchId launch) {
     node.launches.erase(launch);
     places_.erase(launch);
+    forget_port(launch);
   }
 
   void on_end(Connection& connection, const std::string& reason) override {
@@ -512,6 +567,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     for (const LaunchId launch : std::exchange(node.launches, {})) {
       places_.erase(launch);
       reactor_.happened().emplace_back(Lost{launch, node.why_lost});
+      forget_port(launch);
     }
   }
 
@@ -590,6 +646,9 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   std::map<std::string, Awaited> awaited_;    ///< by name
   std::vector<std::unique_ptr<Node>> nodes_;  ///< as Allocation numbers them
   std::unordered_map<LaunchId, std::size_t> places_;
+  std::unordered_map<LaunchId, std::uint16_t> ports_;  ///< of ranks 0, where theirs meet
+  /// By rank 0: what is launched on other nodes once its port is known.
+  std::map<LaunchId, std::vector<std::pair<LaunchId, LaunchSpec>>> waiting_for_port_;
   std::unordered_map<const Connection*, std::size_t> by_connection_;
   std::map<std::string, std::string> refused_;  ///< by node, why; before the start
   std::string unnamed_;                         ///< the same, of one that nobody knows

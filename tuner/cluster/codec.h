@@ -51,11 +51,11 @@ inline constexpr int members_of<Preload> = 4;
 template <>
 inline constexpr int members_of<ProcessSpec> = 8;
 template <>
-inline constexpr int members_of<Rank> = 5;
+inline constexpr int members_of<Rank> = 6;
 template <>
 inline constexpr int members_of<protocol::Hello> = 6;
 template <>
-inline constexpr int members_of<Launched> = 4;
+inline constexpr int members_of<Launched> = 5;
 template <>
 inline constexpr int members_of<LaunchFailed> = 3;
 template <>
@@ -81,7 +81,7 @@ inline constexpr int members_of<Exited> = 5;
 template <>
 inline constexpr int members_of<Lost> = 2;
 template <>
-inline constexpr int members_of<NodeResources> = 3;
+inline constexpr int members_of<NodeResources> = 4;
 template <>
 inline constexpr int members_of<Join> = 5;
 template <>

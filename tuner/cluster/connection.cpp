@@ -31,6 +31,12 @@ Connection::Connection(asio::ip::tcp::socket socket, Tls& tls, TlsSide side, Own
   (void)stream_.lowest_layer().set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
+std::string Connection::peer_address() const {
+  boost::system::error_code error;
+  const auto endpoint = stream_.lowest_layer().remote_endpoint(error);
+  return error ? "" : endpoint.address().to_string();
+}
+
 void Connection::start() {
   const auto type =
       side_ == TlsSide::driver ? asio::ssl::stream_base::server : asio::ssl::stream_base::client;

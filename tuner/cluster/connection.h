@@ -47,6 +47,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool has_unsent() const { return is_writing_ || !unsent_.empty(); }
   std::size_t unsent_bytes() const { return unsent_.size() + under_way_.size(); }
 
+  /// The other side's numeric address; empty if it has ended.
+  std::string peer_address() const;
+
   /// Of what is said, and of what may be heard.
   FrameId id;
   /// The other side may say more from now on.

@@ -23,6 +23,7 @@ namespace tune {
 struct Rank {
   int rank = 0;
   int world_size = 1;
+  int local_rank = 0;                ///< among those of its node
   Resources resources;               ///< what this one may use
   std::vector<std::string> devices;  ///< the same, as CUDA_VISIBLE_DEVICES names them
   std::optional<LaunchId> first;     ///< rank 0's launch; none: this is that
@@ -32,9 +33,9 @@ struct Rank {
 struct LaunchSpec : ProcessSpec {
   /// The program knows nothing of the driver: what it prints is read instead.
   std::optional<PlainReading> plain = {};
-  /// It gets MASTER_PORT, where the first one may listen, unless `environment` has it.
+  /// It gets MASTER_PORT, where the first one may listen, unless an environment has it.
   std::optional<Rank> rank = {};
-  int node = 0;  ///< where, see Allocation
+  int node = 0;  ///< where, see NodeAllocation
 };
 
 // What can happen to a launch. The order is that in which it happened, for each launch.
@@ -45,6 +46,7 @@ struct Launched {
   std::int64_t pid = 0;
   std::uint64_t start_ticks = 0;   ///< field 22 of /proc/PID/stat
   std::uint64_t stderr_begin = 0;  ///< bytes that were in its `stderr_path` before
+  std::uint16_t port = 0;          ///< MASTER_PORT, of a rank 0 that got it from here; else 0
 };
 
 /// It could not be started; nothing is left of it and nothing more will come.

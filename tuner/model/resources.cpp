@@ -34,6 +34,13 @@ std::string show(double amount) {
   return text.str();
 }
 
+/// What so many of `workers` have of what all have.
+Resources share_of(const Resources& all, int some, int workers) {
+  Resources share = all;
+  for (auto& [name, amount] : share) amount = amount * some / workers;
+  return share;
+}
+
 /// Takes `amount` off and leaves no dust of rounding behind.
 void give_back(double& used, double amount) {
   ensure(used - amount >= -tolerance, "no more resources are released than were acquired");
@@ -84,6 +91,13 @@ std::size_t NodeResources::device_count() const {
   return static_cast<std::size_t>(std::max(std::floor(amount_of(totals, gpu) + tolerance), 0.0));
 }
 
+std::vector<int> Allocation::gpus() const {
+  std::vector<int> all;
+  for (const NodeAllocation& each : nodes)
+    all.insert(all.end(), each.gpus.begin(), each.gpus.end());
+  return all;
+}
+
 ResourcePool::ResourcePool(const std::vector<NodeResources>& nodes) {
   for (const NodeResources& node : nodes) add_node(node.totals);
 }
@@ -102,7 +116,7 @@ bool ResourcePool::has_node() const {
   return std::any_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.is_lost; });
 }
 
-std::optional<std::string> ResourcePool::impossible(const Resources& request) const {
+std::optional<std::string> ResourcePool::impossible(const Resources& request, int workers) const {
   std::string nearest = "there is no node";
   std::size_t least = std::string::npos;
   const auto there =
@@ -117,7 +131,20 @@ std::optional<std::string> ResourcePool::impossible(const Resources& request) co
     least = lacks;
     nearest = std::move(sentence);
   }
-  return nearest;
+  if (workers == 1 || there < 2) return nearest;
+  const Resources each = share_of(request, 1, workers);
+  int most = 0;
+  for (const Node& node : nodes_) {
+    if (node.is_lost) continue;
+    Node empty = node;
+    for (auto& [name, amount] : empty.used) amount = 0;
+    std::fill(empty.gpu_used.begin(), empty.gpu_used.end(), 0);
+    most += most_workers(std::move(empty), each, workers);
+  }
+  if (most >= workers) return std::nullopt;
+  if (most == 0) return nearest;
+  return nearest + ", and of its " + std::to_string(workers) + " workers only " +
+         std::to_string(most) + " fit on all nodes";
 }
 
 /// Why the node can never meet `request`; empty if it can.
@@ -140,35 +167,119 @@ std::string ResourcePool::objection(const Node& node, const Resources& request,
   return sentence;
 }
 
-std::optional<Allocation> ResourcePool::acquire(const Resources& request) {
-  // First what mostly is the reason, as it is asked each time that something may have come free.
-  const auto has_room = [&](const Node& node) {
-    return !node.is_lost && std::all_of(request.begin(), request.end(), [&](const auto& wanted) {
-      const auto& [name, amount] = wanted;
-      return amount <= 0 ||
-             amount_of(node.used, name) + amount <= amount_of(node.totals, name) + tolerance;
-    });
-  };
-  if (nodes_.size() == 1) {
-    return has_room(nodes_.front()) ? acquire(nodes_.front(), request) : std::nullopt;
+std::optional<Allocation> ResourcePool::acquire(const Resources& request, int workers,
+                                                Placement placement) {
+  const bool may_split = workers > 1 && nodes_.size() > 1;
+  if (!may_split || placement == Placement::pack) {
+    if (auto whole = acquire_on_one(request)) {
+      whole->workers = workers;
+      Allocation allocation{.amounts = whole->amounts, .nodes = {}};
+      allocation.nodes.push_back(*std::move(whole));
+      return allocation;
+    }
+    if (!may_split) return std::nullopt;
   }
-  std::vector<std::pair<double, std::size_t>> by_room;
+  const Resources each = share_of(request, 1, workers);
+  const std::vector<int> counts =
+      placement == Placement::pack ? pack(each, workers) : spread(each, workers);
+  Allocation allocation{.amounts = request, .nodes = {}};
+  std::erase_if(allocation.amounts, [](const auto& entry) { return entry.second <= 0; });
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    auto part = acquire(nodes_[i], share_of(request, counts[i], workers));
+    ensure(part.has_value(), "what was seen to fit is there");
+    part->node = static_cast<int>(i);
+    part->workers = counts[i];
+    allocation.nodes.push_back(*std::move(part));
+  }
+  return allocation.nodes.empty() ? std::nullopt : std::optional(std::move(allocation));
+}
+
+/// Mostly the reason why something does not fit, and asked each time that something may have come
+/// free.
+bool ResourcePool::has_room(const Node& node, const Resources& request) {
+  return !node.is_lost && std::all_of(request.begin(), request.end(), [&](const auto& wanted) {
+    const auto& [name, amount] = wanted;
+    return amount <= 0 ||
+           amount_of(node.used, name) + amount <= amount_of(node.totals, name) + tolerance;
+  });
+}
+
+/// Those that are there, the one with the largest part free first.
+std::vector<int> ResourcePool::nodes_by_room() const {
+  std::vector<std::pair<double, int>> sorted;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (has_room(nodes_[i])) by_room.emplace_back(-free_part(nodes_[i]), i);
+    if (!nodes_[i].is_lost) sorted.emplace_back(-free_part(nodes_[i]), static_cast<int>(i));
   }
-  std::sort(by_room.begin(), by_room.end());
-  for (const auto& [room, place] : by_room) {
-    if (auto allocation = acquire(nodes_[place], request)) {
-      allocation->node = static_cast<int>(place);
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<int> places;
+  places.reserve(sorted.size());
+  for (const auto& [room, place] : sorted) places.push_back(place);
+  return places;
+}
+
+std::optional<NodeAllocation> ResourcePool::acquire_on_one(const Resources& request) {
+  if (nodes_.size() == 1) {
+    return has_room(nodes_.front(), request) ? acquire(nodes_.front(), request) : std::nullopt;
+  }
+  for (const int place : nodes_by_room()) {
+    Node& node = nodes_[static_cast<std::size_t>(place)];
+    if (!has_room(node, request)) continue;
+    if (auto allocation = acquire(node, request)) {
+      allocation->node = place;
       return allocation;
     }
   }
   return std::nullopt;
 }
 
-std::optional<Allocation> ResourcePool::acquire(Node& node, const Resources& request) {
+/// So many workers have room on the node, `limit` at most.
+int ResourcePool::most_workers(Node node, const Resources& each, int limit) {
+  for (int count = limit; count > 0; --count) {
+    const Resources share = share_of(each, count, 1);
+    if (has_room(node, share) && acquire(node, share)) return count;
+  }
+  return 0;
+}
+
+/// How many workers each node gets, so that few nodes have some; empty if they do not fit.
+std::vector<int> ResourcePool::pack(const Resources& each, int workers) const {
+  std::vector<std::pair<int, int>> most;
+  for (const int place : nodes_by_room()) {
+    most.emplace_back(-most_workers(nodes_[static_cast<std::size_t>(place)], each, workers), place);
+  }
+  std::stable_sort(most.begin(), most.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<int> counts(nodes_.size());
+  for (const auto& [count, place] : most) {
+    if (workers == 0) break;
+    const auto at = static_cast<std::size_t>(place);
+    counts[at] = most_workers(nodes_[at], each, std::min(workers, -count));
+    workers -= counts[at];
+  }
+  return workers == 0 ? counts : std::vector<int>();
+}
+
+/// The same, so that many nodes have some.
+std::vector<int> ResourcePool::spread(const Resources& each, int workers) const {
+  std::vector<int> counts(nodes_.size());
+  const std::vector<int> places = nodes_by_room();
+  for (; workers > 0; --workers) {
+    std::optional<std::size_t> best;
+    for (const int place : places) {
+      const auto at = static_cast<std::size_t>(place);
+      if (best && counts[at] >= counts[*best]) continue;
+      if (most_workers(nodes_[at], each, counts[at] + 1) == counts[at] + 1) best = at;
+    }
+    if (!best) return {};
+    ++counts[*best];
+  }
+  return counts;
+}
+
+std::optional<NodeAllocation> ResourcePool::acquire(Node& node, const Resources& request) {
   if (!objection(node, request, false).empty()) return std::nullopt;
-  Allocation allocation;
+  NodeAllocation allocation;
   const auto gpus = find_gpus(node, amount_of(request, gpu));
   if (!gpus) return std::nullopt;
   for (const auto& [name, amount] : request) {
@@ -184,13 +295,18 @@ std::optional<Allocation> ResourcePool::acquire(Node& node, const Resources& req
 }
 
 bool ResourcePool::acquire_again(const Allocation& allocation) {
-  Node& node = nodes_.at(static_cast<std::size_t>(allocation.node));
-  if (node.is_lost) return false;
-  for (const auto& [name, amount] : allocation.amounts) {
-    if (amount_of(node.used, name) + amount > amount_of(node.totals, name) + tolerance) {
-      return false;
-    }
+  std::size_t taken = 0;
+  for (const NodeAllocation& each : allocation.nodes) {
+    if (!acquire_again(nodes_.at(static_cast<std::size_t>(each.node)), each)) break;
+    ++taken;
   }
+  if (taken == allocation.nodes.size()) return true;
+  for (std::size_t i = 0; i < taken; ++i) release(allocation.nodes[i]);
+  return false;
+}
+
+bool ResourcePool::acquire_again(Node& node, const NodeAllocation& allocation) {
+  if (!has_room(node, allocation.amounts)) return false;
   const double share =
       amount_of(allocation.amounts, gpu) / std::max<double>(1, allocation.gpus.size());
   for (const int device : allocation.gpus) {
@@ -232,6 +348,10 @@ double ResourcePool::free_part(const Node& node) {
 }
 
 void ResourcePool::release(const Allocation& allocation) {
+  for (const NodeAllocation& each : allocation.nodes) release(each);
+}
+
+void ResourcePool::release(const NodeAllocation& allocation) {
   Node& node = nodes_.at(static_cast<std::size_t>(allocation.node));
   for (const auto& [name, amount] : allocation.amounts) give_back(node.used[name], amount);
   const double share =

@@ -24,23 +24,40 @@ struct NodeResources {
   std::string name;
   Resources totals;
   std::vector<std::string> gpus;  ///< by device, what CUDA_VISIBLE_DEVICES calls it there
+  std::string address = {};       ///< by which other nodes reach it; empty: not known
 
   /// As many as `totals` says.
   std::size_t device_count() const;
 };
 
-/// What a running trial holds: all of it on one node.
-struct Allocation {
+/// What a running trial holds of one node.
+struct NodeAllocation {
+  int node = 0;
+  int workers = 1;  ///< of its workers, so many run there
   Resources amounts;
   std::vector<int> gpus;  ///< indices into the pool's devices; a fractional gpu shares one device
-  int node = 0;
 };
 
-/// Hands out resources of one or more nodes; each request of one node: of those that have room the
-/// one with the largest part free. The devices of all nodes are numbered through, in their order.
-/// "gpu" is kept per device: a request below 1 gets a share of the device that is used the least, a
-/// whole-number request takes free devices. Requests for more than one gpu must be whole numbers.
-/// Amounts are compared with a tolerance of 1e-9.
+/// What a running trial holds: of one node, or for its workers of several, in the order of ranks.
+struct Allocation {
+  Resources amounts;  ///< of all nodes, as they were asked for
+  std::vector<NodeAllocation> nodes;
+
+  std::vector<int> gpus() const;
+};
+
+/// Where the workers of a trial go.
+enum class Placement {
+  pack,    ///< on one node, or else on as few as have room
+  spread,  ///< on as many as have room
+};
+
+/// Hands out resources of one or more nodes. A request of a trial with workers may be met by
+/// several nodes, each with the share of some of the workers; any other one is met by one node: of
+/// those that have room the one with the largest part free. The devices of all nodes are numbered
+/// through, in their order. "gpu" is kept per device: a request below 1 gets a share of the device
+/// that is used the least, a whole-number request takes free devices. Requests for more than one
+/// gpu must be whole numbers. Amounts are compared with a tolerance of 1e-9.
 class ResourcePool {
  public:
   /// One node.
@@ -56,10 +73,12 @@ class ResourcePool {
   /// Why `request` can never be met, as one sentence with name, wanted and total; nothing if it
   /// can. A name that the totals lack counts as 0 there. Of several nodes the one counts that comes
   /// nearest.
-  std::optional<std::string> impossible(const Resources& request) const;
+  std::optional<std::string> impossible(const Resources& request, int workers = 1) const;
 
-  /// Nothing if `request` does not fit beside what is in use, and then nothing is taken.
-  std::optional<Allocation> acquire(const Resources& request);
+  /// Nothing if `request` does not fit beside what is in use, and then nothing is taken. Each of
+  /// `workers` has an equal share of it.
+  std::optional<Allocation> acquire(const Resources& request, int workers = 1,
+                                    Placement placement = Placement::pack);
   /// Takes the devices and amounts of a released `allocation` again; false if they are not free.
   bool acquire_again(const Allocation& allocation);
   void release(const Allocation& allocation);
@@ -77,9 +96,18 @@ class ResourcePool {
   };
 
   static std::string objection(const Node& node, const Resources& request, bool is_one_of_many);
-  static std::optional<Allocation> acquire(Node& node, const Resources& request);
+  static bool has_room(const Node& node, const Resources& request);
+  static std::optional<NodeAllocation> acquire(Node& node, const Resources& request);
   static std::optional<std::vector<int>> find_gpus(const Node& node, double amount);
   static double free_part(const Node& node);
+  static bool acquire_again(Node& node, const NodeAllocation& allocation);
+  void release(const NodeAllocation& allocation);
+
+  std::vector<int> nodes_by_room() const;
+  std::optional<NodeAllocation> acquire_on_one(const Resources& request);
+  static int most_workers(Node node, const Resources& each, int limit);
+  std::vector<int> pack(const Resources& each, int workers) const;
+  std::vector<int> spread(const Resources& each, int workers) const;
 
   std::vector<Node> nodes_;
 };

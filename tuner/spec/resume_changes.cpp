@@ -49,6 +49,7 @@ constexpr ChangeRule resume_rules[] = {
      "the number of workers of a started experiment cannot change, because its checkpoints were "
      "written by so many: start a new experiment, under another name"},
     {"/resources_per_worker", ""},
+    {"/placement", ""},
     {"/resources", ""},
     {"/time_budget_s", "", true},
     {"/stop", "", true},

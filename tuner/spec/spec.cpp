@@ -458,10 +458,7 @@ ExperimentSpec parse_spec(const Json& json, const fs::path& base, const Catalogu
 
 ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
                                    std::vector<Problem>& problems) {
-  Json known = json;
-  // Older programs took it, and it changed nothing.
-  if (known.is_object()) known.erase("placement");
-  return parse(known, nullptr, catalogue, problems);
+  return parse(json, nullptr, catalogue, problems);
 }
 
 fs::path path_in_spec(const fs::path& base, const std::string& text) {
@@ -515,6 +512,7 @@ Json to_json(const ExperimentSpec& spec) {
       {"resources_per_trial", spec.resources_per_trial},
       {"num_workers", workers ? Json(workers->count) : Json()},
       {"resources_per_worker", workers && !workers->each.empty() ? Json(workers->each) : Json()},
+      {"placement", spec.placement == Placement::pack ? "pack" : "spread"},
       {"resources", spec.resources},
       {"time_budget_s", or_null(spec.time_budget_s)},
       {"stop", spec.stop},

@@ -76,6 +76,7 @@ struct ExperimentSpec {
   std::optional<int> max_concurrent_trials;
   Resources resources_per_trial{{"cpu", 1}};  ///< of all its workers together
   std::optional<TrialWorkers> workers;        ///< none: one process
+  Placement placement = Placement::pack;      ///< of workers, where there are several nodes
   /// Totals given by the user, with a cluster of each node; names not in it are detected.
   Resources resources;
   ClusterConfig cluster;

@@ -56,10 +56,6 @@ std::string unknown_field(const std::string& name, const std::vector<std::string
         pointer.empty() ? "at the top level" : "in '" + pointer.substr(1) + "'";
     return quote(name) + " belongs " + home;
   }
-  if (name == "placement") {
-    return "there is no 'placement' any more: all workers of a trial are on this machine, so it "
-           "changed nothing; leave it out";
-  }
   const std::string ours = is_one_of("param_space", known) ? word_of_others(name) : "";
   if (!ours.empty()) return ours;
   const bool is_near_none = !nearest_name(shown(name), known);
@@ -86,6 +82,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "resources_per_trial",
         "num_workers",
         "resources_per_worker",
+        "placement",
         "resources",
         "cluster",
         "remote",

@@ -17,6 +17,11 @@ bool is_whole(double amount) { return amount == std::trunc(amount); }
 
 constexpr int most_workers = 1'000;
 
+std::optional<Placement> to_placement(const Json& json) {
+  if (json == "pack") return Placement::pack;
+  return json == "spread" ? std::optional(Placement::spread) : std::nullopt;
+}
+
 /// Whether all amounts of the field are good.
 bool read_amounts(const FieldReader& top, const std::string& field, Resources& to,
                   std::vector<Problem>& problems) {
@@ -49,7 +54,8 @@ void check_totals(const Resources& totals, std::vector<Problem>& problems) {
                           describe(gpus->second)});
 }
 
-void check_request(const ExperimentSpec& spec, std::vector<Problem>& problems) {
+void check_request(const ExperimentSpec& spec, bool may_have_nodes,
+                   std::vector<Problem>& problems) {
   const Resources& totals = spec.resources;
   const std::string of_workers =
       spec.workers ? " for " + std::to_string(spec.workers->count) + " workers" : "";
@@ -60,7 +66,9 @@ void check_request(const ExperimentSpec& spec, std::vector<Problem>& problems) {
       problems.push_back({pointer, "more than one gpu must be a whole number of them" + got});
     }
     const auto total = totals.find(name);
-    if (total != totals.end() && amount > total->second) {
+    // Of each node: workers of one trial may be on several.
+    const bool is_of_one = !spec.workers || !may_have_nodes;
+    if (total != totals.end() && amount > total->second && is_of_one) {
       problems.push_back({pointer, "a trial can never take more " + quote(name) + " than the " +
                                        describe(total->second) + " in resources" + got +
                                        of_workers});
@@ -130,12 +138,14 @@ void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<P
   const bool are_totals_good = read_amounts(top, "resources", spec.resources, problems);
   const bool is_request_good =
       read_amounts(top, "resources_per_trial", spec.resources_per_trial, problems);
+  top.read("placement", "\"pack\" or \"spread\"", to_placement, spec.placement);
   if (!are_totals_good || !is_request_good) return;
   const std::size_t before = problems.size();
   read_workers(top, top.find("resources_per_trial") != nullptr, spec, problems);
   if (problems.size() > before) return;
   check_totals(spec.resources, problems);
-  check_request(spec, problems);
+  const Json* const cluster = top.find("cluster");
+  check_request(spec, cluster != nullptr && cluster->is_object(), problems);
 
   bool takes_anything = spec.max_concurrent_trials.has_value();
   for (const auto& [name, amount] : spec.resources_per_trial) {

@@ -67,8 +67,9 @@ Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned, Plain pla
   exit_watch_.assign(process_.pidfd());
 }
 
-void Child::start() {
-  shared_.happened.emplace_back(Launched{launch_, process_.pid(), start_ticks_, stderr_begin_});
+void Child::start(std::uint16_t port) {
+  shared_.happened.emplace_back(
+      Launched{launch_, process_.pid(), start_ticks_, stderr_begin_, port});
   wait_for_input();
   wait_for_exit();
   if (!is_plain()) return;

@@ -57,8 +57,8 @@ class Child : public std::enable_shared_from_this<Child> {
   };
   Child(ChildrenShared& shared, LaunchId launch, Spawned spawned, Plain plain);
 
-  /// Notes Launched and begins to listen.
-  void start();
+  /// Notes Launched, with that MASTER_PORT, and begins to listen.
+  void start(std::uint16_t port);
 
   /// It is a Python program: if it takes long to say hello, an advisory names `preload`.
   void look_at_start() { looks_at_start_ = true; }

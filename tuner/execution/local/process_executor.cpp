@@ -171,6 +171,7 @@ class ProcessExecutor::Impl final : private AsioReactor::Client {
     constexpr std::string_view variable = "MASTER_PORT=";
     const auto is_it = [&](const std::string& text) { return text.starts_with(variable); };
     if (std::any_of(spec.environment.begin(), spec.environment.end(), is_it)) return;
+    if (std::any_of(spec.own_environment.begin(), spec.own_environment.end(), is_it)) return;
     const LaunchState* first = &state;
     if (spec.rank->first) {
       const auto found = launches_.find(*spec.rank->first);
@@ -248,7 +249,7 @@ class ProcessExecutor::Impl final : private AsioReactor::Client {
     }
     const auto child = state.child;
     shared_.adopted.began(launch, child->pid());
-    child->start();
+    child->start(state.port ? state.port->number : std::uint16_t{0});
     if (state.may_preload) child->look_at_start();
     if (state.is_ranked) child->announce_end();
     if (!remark.empty()) {

@@ -58,16 +58,33 @@ std::optional<std::string> value_of(const std::vector<std::string>& environment,
   return std::nullopt;
 }
 
-/// What it was given, by what it was launched with.
-std::optional<Allocation> allocation_of(const KeptLaunch& kept, const Trial& trial,
-                                        const ExperimentSpec& spec,
+/// The devices of a node with these names, as the pool numbers them; nothing if one is not there.
+std::optional<std::vector<int>> numbers_of_devices(const std::string& names, std::size_t node,
+                                                   const std::vector<NodeResources>& nodes) {
+  int first = 0;
+  for (std::size_t i = 0; i < node; ++i) first += static_cast<int>(nodes[i].device_count());
+  const auto& devices = nodes.at(node).gpus;
+  std::vector<int> numbers;
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = std::min(names.find(',', at), names.size());
+    const auto device = std::find(devices.begin(), devices.end(), names.substr(at, end - at));
+    if (device == devices.end()) return std::nullopt;
+    numbers.push_back(first + static_cast<int>(device - devices.begin()));
+    at = end + 1;
+  }
+  return numbers;
+}
+
+/// What they were given, by what they were launched with; nothing if that is not to be seen.
+std::optional<Allocation> allocation_of(const std::vector<KeptLaunch>& processes,
+                                        const Trial& trial, const ExperimentSpec& spec,
                                         const std::vector<NodeResources>& nodes) {
   Allocation allocation;
-  allocation.node = kept.spec.node;
+  const KeptLaunch& first = processes.front();
   const Resources& own = trial.resources;
   allocation.amounts = own.empty() ? spec.resources_per_trial : own;
-  if (!kept.spec.rank) {
-    const auto given = value_of(kept.spec.own_environment, protocol::env_resources);
+  if (!first.spec.rank) {
+    const auto given = value_of(first.spec.own_environment, protocol::env_resources);
     if (!given) return std::nullopt;
     try {
       allocation.amounts = resources_from_text(*given);
@@ -76,20 +93,23 @@ std::optional<Allocation> allocation_of(const KeptLaunch& kept, const Trial& tri
     }
   }
   std::erase_if(allocation.amounts, [](const auto& amount) { return amount.second <= 0; });
-  const std::string names =
-      value_of(kept.spec.own_environment, "CUDA_VISIBLE_DEVICES").value_or("");
-  const auto node = static_cast<std::size_t>(allocation.node);
-  int first = 0;
-  for (std::size_t i = 0; i < node; ++i) first += static_cast<int>(nodes[i].device_count());
-  const auto& devices = nodes.at(node).gpus;
-  for (std::size_t at = 0; at < names.size();) {
-    const std::size_t end = std::min(names.find(',', at), names.size());
-    const auto device = std::find(devices.begin(), devices.end(), names.substr(at, end - at));
-    if (device == devices.end()) return std::nullopt;
-    allocation.gpus.push_back(first + static_cast<int>(device - devices.begin()));
-    at = end + 1;
+  for (const KeptLaunch& each : processes) {
+    if (!allocation.nodes.empty() && allocation.nodes.back().node == each.spec.node) {
+      ++allocation.nodes.back().workers;
+      continue;
+    }
+    const std::string names =
+        value_of(each.spec.own_environment, "CUDA_VISIBLE_DEVICES").value_or("");
+    auto gpus = numbers_of_devices(names, static_cast<std::size_t>(each.spec.node), nodes);
+    if (!gpus || (gpus->empty() && allocation.amounts.contains("gpu"))) return std::nullopt;
+    allocation.nodes.push_back({each.spec.node, 1, {}, *std::move(gpus)});
   }
-  if (allocation.gpus.empty() && allocation.amounts.contains("gpu")) return std::nullopt;
+  for (NodeAllocation& node : allocation.nodes) {
+    node.amounts = allocation.amounts;
+    for (auto& [name, amount] : node.amounts) {
+      amount = amount * node.workers / static_cast<double>(processes.size());
+    }
+  }
   return allocation;
 }
 
@@ -105,8 +125,7 @@ std::optional<Adoption> adoption_of(const Trial& trial, std::vector<KeptLaunch> 
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const KeptLaunch& kept = processes[i];
     const bool is_in_place = kept.spec.rank.has_value() == spec.workers.has_value() &&
-                             rank_of(kept) == static_cast<int>(i) &&
-                             kept.spec.node == processes.front().spec.node;
+                             rank_of(kept) == static_cast<int>(i);
     if (!is_in_place || !kept.hello || kept.told == KeptLaunch::Told::nothing) return std::nullopt;
     if (is_unmonitored(kept)) continue;
     const auto stage = stage_of(trial, kept);
@@ -124,7 +143,7 @@ std::optional<Adoption> adoption_of(const Trial& trial, std::vector<KeptLaunch> 
     adoption.save_index =
         *paths::parse_checkpoint_aside(std::filesystem::path(told.directory).filename().native());
   }
-  auto allocation = allocation_of(adoption.processes.front(), trial, spec, nodes);
+  auto allocation = allocation_of(adoption.processes, trial, spec, nodes);
   if (!allocation) return std::nullopt;
   adoption.allocation = *std::move(allocation);
   return adoption;

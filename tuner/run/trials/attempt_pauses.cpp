@@ -21,7 +21,7 @@ bool Attempts::may_keep(const Attempt& attempt, Outcome outcome) const {
   if (shutdown_ || spec_.plain || (limit && limit->processes == 0u)) return false;
   const bool may_by_default = memory_.of && memory_.available &&
                               !spec_.reuse_processes.value_or(false) &&
-                              worker_group.allocation().gpus.empty();
+                              worker_group.allocation().gpus().empty();
   if (!limit && !may_by_default) return false;
   if (outcome == Outcome::exploiting) return worker_group.can_reset();
   if (outcome != Outcome::paused || trial(attempt.trial).held) return false;

@@ -33,6 +33,8 @@ CheckpointManager::Needs needs_of(const ExperimentSpec& spec) {
   return needs;
 }
 
+int workers_of(const ExperimentSpec& spec) { return spec.workers ? spec.workers->count : 1; }
+
 }  // namespace
 
 Attempts::Attempts(Parts parts, Executor& executor, ResourcePool resources)
@@ -59,11 +61,15 @@ Attempts::Attempts(Parts parts, Executor& executor, ResourcePool resources)
       needs_(needs_of(spec_)),
       advice_(spec_, launch_.experiment_dir, committer_, workers_, callbacks_) {}
 
+std::optional<Allocation> Attempts::acquire(const Resources& wanted) {
+  return resources_.acquire(wanted, workers_of(spec_), spec_.placement);
+}
+
 Attempts::Slot Attempts::find_slot() {
   const auto limit = spec_.max_concurrent_trials;
   if (limit && attempts_.size() >= static_cast<std::size_t>(*limit)) return {};
   if (!idle_.empty()) return {idle_.back(), std::nullopt};
-  return {nullptr, resources_.acquire(spec_.resources_per_trial)};
+  return {nullptr, acquire(spec_.resources_per_trial)};
 }
 
 std::string Attempts::place_awaited() const {
@@ -91,7 +97,7 @@ bool Attempts::start(const NextTrial::Choice& chosen, Slot slot) {
       idle_.pop_back();
       slot.idle->leave(WorkerGroup::StopLevel::request);
     }
-    slot = {nullptr, resources_.acquire(wanted)};
+    slot = {nullptr, acquire(wanted)};
     if (!slot) return false;
   }
   if (slot.idle != nullptr) idle_.pop_back();
@@ -120,7 +126,7 @@ bool Attempts::resume_warm(const NextTrial::Choice& chosen, const Resources& wan
       begin(chosen, own, is_as_it_was);
       return true;
     }
-    slot = {nullptr, resources_.acquire(wanted)};
+    slot = {nullptr, acquire(wanted)};
     if (!slot) return false;  // it goes on waiting
   }
   give_up(id);
@@ -131,7 +137,8 @@ bool Attempts::resume_warm(const NextTrial::Choice& chosen, const Resources& wan
 /// for.
 const Resources& Attempts::resources_of(TrialId id) const {
   const Resources& own = trial(id).resources;
-  return own.empty() || resources_.impossible(own) ? spec_.resources_per_trial : own;
+  return own.empty() || resources_.impossible(own, workers_of(spec_)) ? spec_.resources_per_trial
+                                                                      : own;
 }
 
 void Attempts::require_possible(TrialId id, const Exploit& exploit) const {
@@ -171,13 +178,13 @@ void Attempts::begin(const NextTrial::Choice& chosen, WorkerGroup& worker_group,
   advice_.on_start(waiting, checkpoint);
   const auto before = waiting.donor;
   const Allocation& allocation = worker_group.allocation();
-  const std::string devices = visible_devices(launch_, allocation);
-  committer_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0,
-                                   allocation.gpus,
+  const std::vector<int> gpus = allocation.gpus();
+  const std::string devices = visible_devices(launch_, gpus);
+  committer_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0, gpus,
                                    owner == id ? std::nullopt : std::optional(owner),
                                    spec_.plain && spec_.plain->checkpoints.has_value(),
-                                   devices == numbers_of(allocation.gpus) ? "" : devices,
-                                   chosen.by_searcher, launch_.node_name(allocation.node)});
+                                   devices == numbers_of(gpus) ? "" : devices, chosen.by_searcher,
+                                   launch_.node_names(allocation)});
   checkpoint_manager_.release(id, before);
   worker_group.trial = id;
   Attempt& attempt = attempts_[id];

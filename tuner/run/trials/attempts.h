@@ -59,6 +59,7 @@ class Attempts {
     explicit operator bool() const { return idle != nullptr || allocation.has_value(); }
   };
   Slot find_slot();
+  std::optional<Allocation> acquire(const Resources& wanted);
   void give_back(const Slot& slot);
   /// What has to end before there is a slot, as a phrase.
   std::string place_awaited() const;

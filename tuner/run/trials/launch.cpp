@@ -14,10 +14,10 @@ namespace tune {
 
 namespace {
 
-std::vector<std::string> devices(const LaunchContext& context, const Allocation& allocation) {
+std::vector<std::string> devices(const LaunchContext& context, const std::vector<int>& gpus) {
   std::vector<std::string> names;
   if (context.gpu_names.empty()) return names;
-  for (const int gpu : allocation.gpus) {
+  for (const int gpu : gpus) {
     names.push_back(context.gpu_names.at(static_cast<std::size_t>(gpu)));
   }
   return names;
@@ -59,15 +59,28 @@ std::vector<std::string> devices_of(std::size_t rank, std::size_t ranks,
           all.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+/// Where a worker is among the nodes of its trial.
+struct Seat {
+  int node_rank = 0;
+  int local_world_size = 1;
+  std::string master;  ///< the address of rank 0's node
+};
+
 /// What torch.distributed and others take from the environment; MASTER_PORT comes with the launch.
-void add_rank(LaunchSpec& launch, const ExperimentSpec& spec, int rank, int world_size) {
+void add_rank(LaunchSpec& launch, const ExperimentSpec& spec, const Rank& rank, const Seat& seat) {
   const std::pair<const char*, std::string> variables[] = {
-      {"RANK", std::to_string(rank)},
-      {"WORLD_SIZE", std::to_string(world_size)},
-      {"LOCAL_RANK", std::to_string(rank)},
-      {"LOCAL_WORLD_SIZE", std::to_string(world_size)},
-      {"NODE_RANK", "0"},
-      {"MASTER_ADDR", "127.0.0.1"}};
+      {"RANK", std::to_string(rank.rank)},
+      {"WORLD_SIZE", std::to_string(rank.world_size)},
+      {"LOCAL_RANK", std::to_string(rank.local_rank)},
+      {"LOCAL_WORLD_SIZE", std::to_string(seat.local_world_size)},
+      {"NODE_RANK", std::to_string(seat.node_rank)},
+      {"MASTER_ADDR", seat.master}};
   for (const auto& [name, value] : variables) {
     if (!spec.env.contains(name)) launch.own_environment.push_back(std::string(name) + '=' + value);
   }
@@ -77,15 +90,21 @@ void add_rank(LaunchSpec& launch, const ExperimentSpec& spec, int rank, int worl
 
 void LaunchContext::add_node(const NodeResources& node) {
   nodes.push_back(node.name);
+  addresses.push_back(node.address);
   gpu_names.insert(gpu_names.end(), node.gpus.begin(), node.gpus.end());
 }
 
-std::string visible_devices(const LaunchContext& context, const Allocation& allocation) {
-  std::string visible;
-  for (const std::string& device : devices(context, allocation)) {
-    visible += (visible.empty() ? "" : ",") + device;
+std::string LaunchContext::node_names(const Allocation& allocation) const {
+  if (nodes.empty()) return "";
+  std::vector<std::string> names;
+  for (const NodeAllocation& each : allocation.nodes) {
+    names.push_back(nodes.at(static_cast<std::size_t>(each.node)));
   }
-  return visible;
+  return joined(names);
+}
+
+std::string visible_devices(const LaunchContext& context, const std::vector<int>& gpus) {
+  return joined(devices(context, gpus));
 }
 
 LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,
@@ -95,7 +114,8 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   launch.argv = spec.command;
   const auto own = paths::trial(context.experiment_dir, trial);
   launch.directory = work;
-  launch.node = allocation.node;
+  const NodeAllocation& first = allocation.nodes.front();
+  launch.node = first.node;
   launch.stdout_path = paths::standard_output(own);
   launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own);
   launch.environment.reserve(spec.env.size() + 6);
@@ -127,7 +147,7 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   if (!threads.empty() && !is_told) add(threads_variable, threads);
   // Without gpus on the machine the variable stays as the user has it.
   if (!context.gpu_names.empty()) {
-    add_own("CUDA_VISIBLE_DEVICES", visible_devices(context, allocation));
+    add_own("CUDA_VISIBLE_DEVICES", visible_devices(context, first.gpus));
   }
   if (const auto words = interpreter_words(spec.command)) {
     launch.preload = Preload{.modules = spec.preload,
@@ -147,23 +167,41 @@ std::vector<LaunchSpec> launch_specs(const ExperimentSpec& spec, const LaunchCon
   const int count = spec.workers->count;
   launches.resize(static_cast<std::size_t>(count), launches.front());
   const auto own = paths::trial(context.experiment_dir, trial);
-  const auto all_devices = devices(context, allocation);
-  for (int rank = 0; rank < count; ++rank) {
-    const auto place = static_cast<std::size_t>(rank);
-    LaunchSpec& launch = launches[place];
-    launch.stdout_path = paths::standard_output(own, rank);
-    launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own, rank);
-    launch.rank = Rank{.rank = rank,
-                       .world_size = count,
-                       .resources = share_of(spec, allocation.amounts),
-                       .devices = devices_of(place, launches.size(), all_devices),
-                       .first = {}};
-    set(launch.own_environment, protocol::env_resources, text_of_resources(launch.rank->resources));
-    const std::string threads = threads_for(launch.rank->resources);
-    if (context.sets_threads && !spec.env.contains(threads_variable) && !threads.empty()) {
-      set(launch.environment, threads_variable, threads);
+  const Resources share = share_of(spec, allocation.amounts);
+  Seat seat{.master = "127.0.0.1"};
+  if (allocation.nodes.size() > 1) {
+    seat.master = context.addresses.at(static_cast<std::size_t>(allocation.nodes.front().node));
+  }
+  std::size_t place = 0;
+  for (const NodeAllocation& node : allocation.nodes) {
+    const auto node_devices = devices(context, node.gpus);
+    seat.local_world_size = node.workers;
+    for (int local = 0; local < node.workers; ++local, ++place) {
+      LaunchSpec& launch = launches.at(place);
+      const int rank = static_cast<int>(place);
+      launch.node = node.node;
+      launch.stdout_path = paths::standard_output(own, rank);
+      launch.stderr_path =
+          spec.merge_output ? launch.stdout_path : paths::standard_error(own, rank);
+      launch.rank =
+          Rank{.rank = rank,
+               .world_size = count,
+               .local_rank = local,
+               .resources = share,
+               .devices = devices_of(static_cast<std::size_t>(local),
+                                     static_cast<std::size_t>(node.workers), node_devices),
+               .first = {}};
+      set(launch.own_environment, protocol::env_resources, text_of_resources(share));
+      const std::string threads = threads_for(share);
+      if (context.sets_threads && !spec.env.contains(threads_variable) && !threads.empty()) {
+        set(launch.environment, threads_variable, threads);
+      }
+      if (!context.gpu_names.empty()) {
+        set(launch.own_environment, "CUDA_VISIBLE_DEVICES", visible_devices(context, node.gpus));
+      }
+      add_rank(launch, spec, *launch.rank, seat);
     }
-    add_rank(launch, spec, rank, count);
+    ++seat.node_rank;
   }
   return launches;
 }
@@ -261,7 +299,7 @@ protocol::Start start_message(const LaunchContext& context, const Trial& trial,
   start.trial_dir = launch.directory.string();
   start.attempt = trial.attempt;
   start.resources = allocation.amounts;
-  start.devices = devices(context, allocation);
+  start.devices = devices(context, allocation.gpus());
   start.stdout_log = launch.stdout_path.string();
   start.stderr_log = launch.stderr_path.string();
   start.config = Json::parse(trial.config.text());

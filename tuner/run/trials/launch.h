@@ -21,19 +21,20 @@ struct LaunchContext {
   std::filesystem::path experiment_dir;  ///< absolute
   std::string session_mark;              ///< TUNE_SESSION of what is launched
   std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
-  std::vector<std::string> nodes = {};   ///< names; empty: this machine alone, which has none here
+  /// Names, and what the other nodes reach each by; empty: this machine alone, which has none here.
+  std::vector<std::string> nodes = {};
+  std::vector<std::string> addresses = {};
   /// A trial takes as many threads as it has cpus; false: the user has said how many.
   bool sets_threads = false;
 
-  std::string node_name(int node) const {
-    return nodes.empty() ? std::string() : nodes.at(static_cast<std::size_t>(node));
-  }
+  /// "oak", or "oak,elm" of workers on several.
+  std::string node_names(const Allocation& allocation) const;
   /// One more, whose devices are numbered behind those of the others.
   void add_node(const NodeResources& node);
 };
 
 /// What CUDA_VISIBLE_DEVICES says: the names of the devices, with commas between them.
-std::string visible_devices(const LaunchContext& context, const Allocation& allocation);
+std::string visible_devices(const LaunchContext& context, const std::vector<int>& gpus);
 
 /// `work`: the trial's working directory.
 LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,

@@ -314,7 +314,8 @@ void WorkerGroup::say_start(bool reset) {
     protocol::Start start = is_last ? std::move(*start_) : *start_;
     start.reset = reset;
     if (each.rank) {
-      start.rank = start.local_rank = each.rank->rank;
+      start.rank = each.rank->rank;
+      start.local_rank = each.rank->local_rank;
       start.world_size = each.rank->world_size;
       start.resources = each.rank->resources;
       start.devices = each.rank->devices;
