@@ -43,7 +43,7 @@ struct SaveVote {
 std::optional<SaveVote> vote_of(const SaveMoment& save);
 
 /// What all runs of one program say together, the strongest first: how runs that ended well have
-/// ended, where the first saves of a run lie, and how near saves lie to their results.
+/// ended, how near saves lie to their results, and where the first saves of a run lie.
 class SaveOrder {
  public:
   /// Nothing: nobody has told, or they contradict each other.
