@@ -44,7 +44,7 @@ FAULTS = {
     "lives_on": (ENDS, "after its connection had been closed"),
 }
 
-#: A plain program, right with READS and SAVES 1, NOISE, FIRST, DIES and EVALUATES 0.
+#: A plain program, right with READS and SAVES 1, NOISE, FIRST, DIES, RESTLESS and EVALUATES 0.
 PROGRAM = """
 import json, os, sys, time
 file = sys.argv[1] + "/last.json"
@@ -54,7 +54,10 @@ if os.path.exists(file) and READS:
     if EVALUATES:
         print("loss:", state[1])
 while state[0] < 20:
-    time.sleep(0.4)
+    for step in range(4):
+        time.sleep(0.1)
+        if RESTLESS:
+            open(sys.argv[1] + "/steps", "w").write(str(step))
     state = [state[0] + 1, state[1] * 0.9 + NOISE]
     if not FIRST:
         print("loss:", state[1])
@@ -75,7 +78,7 @@ PLAIN = {
     "evaluates": ({"EVALUATES": "1"}, GOES_ON, "holds", "from iteration 2, whose result it prints once more"),
     "begins_anew": ({"READS": "0"}, GOES_ON, "fails", "it has begun anew"),
     "saves_nothing": ({"SAVES": "0"}, "What it saves is found, and whole", "fails", "nothing was in 4 iterations"),
-    "never_rests": ({"PATTERN": ""}, "What it saves is found, and whole", "fails",
+    "never_rests": ({"PATTERN": "", "RESTLESS": "1"}, "What it saves is found, and whole", "fails",
                     'though \'last.json\' is there: of what is written anew more often than each second nothing tells '
                     'when it is whole. Name what is a checkpoint, such as "checkpoints": "last.json"'),
     "dies": ({"DIES": "1"}, "Its metric is found in what it prints, and it ends well", "fails", "it exited with code 7"),
@@ -123,7 +126,7 @@ class Check(Case):
         changes, claim, verdict, why = PLAIN[case]
         text = PROGRAM
         for name, value in {"READS": "1", "SAVES": "1", "NOISE": "0", "FIRST": "0", "DIES": "0",
-                            "EVALUATES": "0", **changes}.items():
+                            "EVALUATES": "0", "RESTLESS": "0", **changes}.items():
             text = text.replace(name, value)
         self.write("plain.py", text)
         self.write("spec.json", {

@@ -361,13 +361,13 @@ save()
         self.assertLess(time.monotonic() - began, 60)
 
     def test_a_checkpoint_that_may_be_of_the_next_iteration_is_marked_wherever_it_is_named(self):
-        # It saves right between two results: nothing tells which of them the model has.
+        # It saves right between two results, and not with each: nothing tells which of them the model has.
         self.write("between.py", """
 import os, sys, time
 for epoch in range(1, 6):
     print(f"loss: {1 / epoch}", flush=True)
     time.sleep(0.15)
-    if epoch < 3:
+    if epoch % 2 == 0:
         with open(sys.argv[1] + "/new", "w") as saved:
             saved.write(str(epoch))
         os.rename(sys.argv[1] + "/new", sys.argv[1] + "/last")

@@ -115,3 +115,12 @@ TEST_CASE("rank_checkpoints puts the best first, without a score the newest", "[
   CHECK(rank_checkpoints(checkpoints, config_of(1)) == Order{3, 2, 1, 0});
   CHECK(rank_checkpoints({}, config_of(1)).empty());
 }
+
+TEST_CASE("Of several checkpoints of one result the first is ranked highest", "[retention][unit]") {
+  auto checkpoints = with_scores({1, 3, 3, 3, 3});
+  checkpoints[2].iteration = checkpoints[3].iteration = checkpoints[1].iteration;
+  using Order = std::vector<std::size_t>;
+  CHECK(rank_checkpoints(checkpoints, config_of(1, true)) == Order{4, 1, 2, 3, 0});
+  CHECK(make_best_n(2, Mode::max)->keep(checkpoints) ==
+        std::vector<bool>{false, true, false, false, true});
+}

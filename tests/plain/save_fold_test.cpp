@@ -145,7 +145,7 @@ struct World {
       record(fold, epoch_at);
       if (fold.is_leaving() && told_s == INFINITY && !has_ended) {
         const bool is_half_written = program.kind == Kind::at_rest && !savings.empty();
-        const bool has_had_time = now_s - leaves_s > 1 || fold.has_gone_on();
+        const bool has_had_time = now_s - leaves_s > 1;
         if (fold.has_checkpoint_of_last() || (has_had_time && !is_half_written)) {
           told_s = now_s;
           dies_s = now_s + later_s;
@@ -285,6 +285,7 @@ TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit
       const auto at_s = static_cast<double>(i);
       fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {at_s});
       (void)fold.take();
+      if (i % 2 != 0) continue;  // one for each result would tell it
       const auto ns = static_cast<std::int64_t>((at_s + behind_s) * 1e9);
       fold.save(
           {{"/saved", "last", true, {{"", 1, 1, ns}}}, {static_cast<std::uint64_t>(i), 0}, ns},
@@ -300,6 +301,171 @@ TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit
   CHECK(guesses(0.5, {}) == std::string("all"));
   CHECK(guesses(0.5, SavedWhen::after_result) == std::string("none"));
   CHECK(guesses(0.01, {}) == std::string("none"));
+}
+
+/// A run of a program that trains, prints and saves each round, with an evaluation between print
+/// and save, in the order that it has; looked at every 20 ms. What it saves has the name of what it
+/// has saved before.
+struct Round {
+  SavedWhen saves{};
+  double train_s = 0;
+  double evaluate_s = 0;
+  bool has_initial = false;  ///< it saves before it trains
+  std::int64_t every = 1;    ///< it saves with each such result
+  bool ends_well = true;
+};
+struct Run {
+  std::vector<SaveFold::Named> named;
+  std::vector<std::int64_t> rounds;  ///< that each of them has
+};
+
+Run run_of(const Round& round, SaveOrder& order, std::int64_t rounds = 12) {
+  SaveFold fold(order);
+  fold.begin(0, {});
+  Run run;
+  std::vector<std::int64_t> round_at;  // by inode
+  double now_s = 1000;
+  std::uint64_t printed = 0;
+  std::int64_t saved = 0;  // its last one
+  const auto name = [&] {
+    for (SaveFold::Named& named : fold.name(now_s)) {
+      const auto inode = static_cast<std::int64_t>(named.files.files.front().inode);
+      if (inode != saved) continue;  // it has been replaced before it was copied
+      run.rounds.push_back(round_at.at(static_cast<std::size_t>(inode - 1)));
+      run.named.push_back(std::move(named));
+    }
+  };
+  const auto pass = [&](double for_s) {
+    for (const double until_s = now_s + for_s; now_s < until_s;) {
+      now_s = std::min(until_s, now_s + 0.02);
+      name();
+    }
+  };
+  const auto save = [&](std::int64_t of) {
+    round_at.push_back(of);
+    saved = std::ssize(round_at);
+    const auto ns = static_cast<std::int64_t>(now_s * 1e9);
+    fold.save({{"/saved", "last", true, {{"", static_cast<std::uint64_t>(saved), 1, ns}}},
+               {printed, 0},
+               ns},
+              false, now_s);
+  };
+  if (round.has_initial) save(0);
+  for (std::int64_t i = 1; i <= rounds; ++i) {
+    const bool does_save = i % round.every == 0;
+    pass(round.train_s);
+    if (does_save && round.saves == SavedWhen::before_result) save(i);
+    if (round.saves == SavedWhen::before_result) pass(round.evaluate_s);
+    fold.print(result_of(i, i), 0, ++printed, {now_s, PrintTime::watched_lag_s});
+    (void)fold.take();
+    name();
+    if (round.saves == SavedWhen::after_result) pass(round.evaluate_s);
+    if (does_save && round.saves == SavedWhen::after_result) save(i);
+  }
+  fold.end(round.ends_well ? SaveFold::End::done : SaveFold::End::killed);
+  name();
+  return run;
+}
+
+TEST_CASE("Where an evaluation lies between print and save no checkpoint claims what it lacks",
+          "[unit][plain]") {
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    for (const auto& [train_s, evaluate_s] : {std::pair(0.4, 1.6),
+                                              {0.3, 0.9},
+                                              {0.3, 1.0},
+                                              {0.5, 0.8},
+                                              {0.8, 0.5},
+                                              {3.0, 5.0},
+                                              {5.0, 3.0},
+                                              {600.0, 60.0}}) {
+      for (const std::int64_t every : {1, 2, 3}) {
+        for (const bool ends_well : {true, false}) {
+          CAPTURE(saves == SavedWhen::after_result, train_s, evaluate_s, every, ends_well);
+          SaveOrder order;
+          const Round round{saves, train_s, evaluate_s, false, every, ends_well};
+          for (int trial = 0; trial < 2; ++trial) {
+            const Run run = run_of(round, order);
+            // Each is copied before the next one replaces it, but for the very first ones.
+            REQUIRE(std::cmp_greater_equal(run.named.size(), 12 / every - 3));
+            for (std::size_t i = 0; i < run.named.size(); ++i) {
+              CAPTURE(i, run.rounds[i]);
+              const SaveFold::Named& named = run.named[i];
+              const std::int64_t missing = run.rounds[i] - named.iteration;
+              CHECK(missing >= 0);
+              CHECK(missing <= (named.is_guess ? 1 : 0));
+              // With a save for each result their order is known after three of them.
+              if (every == 1 && named.iteration > 4) CHECK_FALSE(named.is_guess);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Of a program that saves more often than it prints each save claims what it has",
+          "[unit][plain]") {
+  // Each result comes with the last of three saves.
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    const bool is_first = saves == SavedWhen::before_result;
+    CAPTURE(is_first);
+    SaveOrder order;
+    SaveFold fold(order, saves);
+    fold.begin(0, {});
+    std::uint64_t printed = 0;
+    std::vector<std::int64_t> claimed;
+    for (std::int64_t epoch = 1; epoch <= 9; ++epoch) {
+      const auto print = [&] {
+        if (epoch % 3 != 0) return;
+        fold.print(result_of(epoch / 3, epoch), 0, ++printed, {static_cast<double>(epoch)});
+        (void)fold.take();
+      };
+      if (!is_first) print();
+      const auto ns = epoch * 1'000'000'000;
+      const std::string name = "epoch-" + std::to_string(epoch);
+      fold.save({{"/saved", name, true, {{"", 1, 1, ns}}}, {printed, 0}, ns}, false, 0);
+      if (is_first) print();
+      for (const SaveFold::Named& named : fold.name(0)) claimed.push_back(named.iteration);
+    }
+    // The score of a result belongs to the first one that claims it.
+    CHECK(claimed == std::vector<std::int64_t>{0, 0, 1, 1, 1, 2, 2, 2, 3});
+  }
+}
+
+TEST_CASE("A save that was named as a guess tells the order of those that follow",
+          "[unit][plain]") {
+  // Those of the first trial lie in between; those of the second are beside their results.
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    SaveOrder order;
+    for (const bool is_near : {false, true}) {
+      const Run run = run_of({saves, 2, is_near ? 0.001 : 1.5, false, 3, false}, order, 18);
+      REQUIRE(run.named.size() >= 4);
+      CHECK(run.named.back().is_guess == !is_near);
+      if (is_near) CHECK(run.named.back().iteration == run.rounds.back());
+    }
+  }
+}
+
+TEST_CASE("What was saved by a program that was killed before it printed anything is no checkpoint",
+          "[unit][plain]") {
+  // It may be the model of a result that nobody has seen: all rows behind it would be shifted.
+  for (const std::int64_t from : {0, 3}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(from, {});
+    fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {0, 0}, 0}, false, 0);
+    fold.end(SaveFold::End::killed);
+    CHECK(fold.name(0).empty());
+  }
+}
+
+TEST_CASE("A save of a model that is not trained yet shifts no iterations", "[unit][plain]") {
+  SaveOrder order;
+  const Run run = run_of({SavedWhen::after_result, 1, 0.001, true}, order);
+  REQUIRE(run.named.size() >= 9);
+  for (std::size_t i = 0; i < run.named.size(); ++i) {
+    CHECK(run.named[i].iteration == run.rounds[i]);
+  }
 }
 
 /// A program that saves each of its rounds and is held up in one of ten of them between its save
@@ -352,9 +518,13 @@ TEST_CASE("Of rounds of milliseconds the order is learnt where somebody watches 
       }
     }
   }
-  // Where nobody does, it is said that the order is not known.
-  for (const auto& each : named_of_rounds(SavedWhen::before_result, 0.02, PrintTime::read_lag_s)) {
-    CHECK(each.is_guess);
+  // Where nobody does, the first saves tell it.
+  const auto unwatched = named_of_rounds(SavedWhen::before_result, 0.02, PrintTime::read_lag_s);
+  REQUIRE(unwatched.size() >= 57);
+  std::int64_t iteration = 60 - static_cast<std::int64_t>(unwatched.size());
+  for (const SaveFold::Named& each : unwatched) {
+    CHECK(each.iteration == ++iteration);
+    CHECK_FALSE(each.is_guess);
   }
 }
 
@@ -462,7 +632,9 @@ TEST_CASE("Where nothing tells whether a program saves before it prints, or afte
       now_s += sample.epoch_s;
       const auto ns = static_cast<std::int64_t>(now_s * 1e9);
       const std::uint64_t printed = static_cast<std::uint64_t>(i - 1);
-      fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {printed, 0}, ns}, false, now_s);
+      if (i % 2 == 0) {
+        fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {printed, 0}, ns}, false, now_s);
+      }
       fold.print(result_of(i, i), 0, printed + 1, {now_s});
       fold.take();
       fold.name(now_s);
@@ -565,6 +737,40 @@ TEST_CASE("What a stalled driver has found behind its back is not of the result 
   REQUIRE(named.size() == 1);
   CHECK(named.front().iteration == 1);
   CHECK(named.front().is_guess);
+}
+
+TEST_CASE("A save that was found by looking alone has the result that was printed before it",
+          "[unit][plain]") {
+  // Looks are 0.25 s apart, and what was printed between them and how the save lies to it is known
+  // by times alone.
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    for (const double epoch_s : {0.2, 0.5, 3.0}) {
+      for (const bool is_told : {true, false}) {
+        const bool is_first = saves == SavedWhen::before_result;
+        CAPTURE(is_first, epoch_s, is_told);
+        SaveOrder order;
+        SaveFold fold(order, is_told ? std::optional(saves) : std::nullopt);
+        fold.begin(0, {});
+        double now_s = 1000;
+        for (std::int64_t i = 1; i <= 8; ++i) {
+          now_s += epoch_s;
+          const double printed_s = now_s, saved_s = now_s + (is_first ? -0.001 : 0.001);
+          const auto end = static_cast<std::uint64_t>(i);
+          fold.print(result_of(i, i), 0, end, {printed_s + 0.02, PrintTime::read_lag_s});
+          (void)fold.take();
+          const auto ns = static_cast<std::int64_t>(saved_s * 1e9);
+          SavedFiles saved{
+              {"/saved", "last", true, {{"", end, 1, ns}}}, {end - 1, 0}, ns, {end, 0}};
+          saved.is_by_look = true;
+          fold.save(std::move(saved), false, now_s + 0.1);
+          for (const SaveFold::Named& named : fold.name(now_s + 0.1)) {
+            CHECK(std::cmp_equal(named.iteration, named.files.files.front().inode));
+            CHECK(named.is_guess == !is_told);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("A save that was seen late tells nothing of the order", "[unit][plain]") {

@@ -1,6 +1,7 @@
 #include "tuner/plain/save_order.h"
 
 #include <optional>
+#include <utility>
 
 #include "tests/support/catch.h"
 
@@ -34,11 +35,11 @@ TEST_CASE("A save right behind a result is of that one, one right before the nex
 
 TEST_CASE("What was printed while nobody looked tells nothing of a save beside it",
           "[unit][plain]") {
-  // It saves 1 ms before it prints, but that was seen an epoch later.
+  // It may have been printed at once, and was seen an epoch later.
   for (const double lag_s : {PrintTime::watched_lag_s, 1.2}) {
     const auto vote = vote_of({.result_before = PrintTime{1000, PrintTime::watched_lag_s},
-                               .begun_s = 1000.25,
-                               .ended_s = 1000.26,
+                               .begun_s = 1000.02,
+                               .ended_s = 1000.03,
                                .result_behind = PrintTime{1001.5, lag_s},
                                .now_s = 1002});
     CHECK(vote.has_value() == (lag_s < 1));
@@ -67,8 +68,36 @@ TEST_CASE("One save tells beyond doubt where it is nearer by far, in epochs that
   CHECK(is_clear(60, 0.02));
   CHECK_FALSE(is_clear(0.001, 0.9));  // a program that stutters
   CHECK_FALSE(is_clear(0.9, 0.001));
-  CHECK_FALSE(is_clear(3, 60));
-  CHECK_FALSE(is_clear(60, 3));
+}
+
+TEST_CASE("A save that has time for an evaluation or for training on both sides tells nothing",
+          "[unit][plain]") {
+  // What is short beside the other may be either of both: 1.6 s and 0.4 s, or a minute and 3 s.
+  for (const auto& [near_s, far_s] : {std::pair(0.4, 1.6), {0.2, 3.0}, {3.0, 60.0}}) {
+    CAPTURE(near_s, far_s);
+    CHECK(told(near_s, far_s) == std::nullopt);
+    CHECK(told(far_s, near_s) == std::nullopt);
+  }
+  // It collects a model from many machines for 5 s, and trains for an hour.
+  CHECK(told(5, 3600) == after);
+}
+
+TEST_CASE(
+    "Where the first saves lie tells the order if times do not, and how a run ends beats both",
+    "[unit][plain]") {
+  SaveOrder order;
+  order.note_first_saves(true);
+  CHECK(order.known() == before);
+  order.note(after, SaveOrder::enough);  // the first one was of a model that was not trained
+  CHECK(order.known() == after);
+  SaveOrder contradicted;
+  contradicted.note_first_saves(false);
+  CHECK(contradicted.known() == after);
+  CHECK_FALSE(contradicted.may_be(before));
+  contradicted.note(before, SaveOrder::enough);
+  CHECK(contradicted.known() == std::nullopt);
+  contradicted.note_end(before);
+  CHECK(contradicted.known() == before);
 }
 
 TEST_CASE("That no result comes for long tells that it came before", "[unit][plain]") {

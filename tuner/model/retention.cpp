@@ -10,12 +10,15 @@ namespace tune {
 
 namespace {
 
-/// Best first; the newer first among equals.
+/// Best first; among equals that of the later iteration. Of several of one iteration the first is
+/// that of its result: a plain program may have trained on before the others, and printed nothing.
 std::vector<std::size_t> rank_by_score(std::span<const Checkpoint> oldest_first, Mode mode) {
   std::vector<std::size_t> order(oldest_first.size());
-  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return better(mode, oldest_first[a].score, oldest_first[b].score);
+    const Checkpoint &one = oldest_first[a], &other = oldest_first[b];
+    if (better(mode, one.score, other.score)) return true;
+    return !better(mode, other.score, one.score) && one.iteration > other.iteration;
   });
   return order;
 }

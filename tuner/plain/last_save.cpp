@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <map>
 
 namespace tune {
@@ -35,6 +36,29 @@ std::int64_t save_before(const std::vector<FileWrites>& files, std::int64_t laun
 }
 
 }  // namespace
+
+bool is_full_round(const std::vector<FileWrites>& files) {
+  std::uint64_t printed = 0;
+  auto all = begins_of(files);
+  for (auto& [kind, begins] : all) {
+    std::sort(begins.begin(), begins.end(),
+              [](const WriteBegin& a, const WriteBegin& b) { return a.ns < b.ns; });
+    printed = std::max(printed, begins.back().printed_before);
+  }
+  std::int64_t begun_before_ns = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [kind, begins] : all) {
+    if (begins.back().printed_before < printed) continue;
+    if (begins.size() < 2) return false;
+    const WriteBegin& before = begins[begins.size() - 2];
+    if (before.printed_before == printed) return false;
+    begun_before_ns = std::min(begun_before_ns, before.ns);
+  }
+  // What is not of the last save was not of the one before, either.
+  return std::all_of(all.begin(), all.end(), [&](const auto& of_kind) {
+    const WriteBegin& last = of_kind.second.back();
+    return last.printed_before == printed || last.ns < begun_before_ns;
+  });
+}
 
 std::string kind_of_file(std::string name) {
   std::erase_if(name, [](unsigned char c) { return std::isdigit(c) != 0; });

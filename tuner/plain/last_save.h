@@ -30,6 +30,10 @@ struct FileWrites {
 std::optional<std::size_t> first_of_last_save(const std::vector<FileWrites>& files,
                                               std::int64_t launched_ns);
 
+/// Whether all that was written by the save before the last one has been written anew since
+/// something was printed: then the last one is over.
+bool is_full_round(const std::vector<FileWrites>& files);
+
 /// "epoch-12.pt" is written after "epoch-11.pt" as "last.pt" is after itself: files of one kind.
 std::string kind_of_file(std::string name);
 

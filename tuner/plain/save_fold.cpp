@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "tuner/plain/last_save.h"
+
 namespace tune {
 
 namespace {
@@ -15,6 +17,7 @@ constexpr double s_per_ns = 1e-9;
 void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess) {
   began_with_guess_ = is_guess;
   began_ = last_ = taken_ = iteration;
+  has_all_gaps_ = iteration == 0 && ahead.empty();
   for (PrintedResult& result : ahead) {
     // Its checkpoint has it, too: who is paused before all of them are taken need not save.
     began_ = last_ = last_found_ = std::max(began_, result.iteration);
@@ -40,8 +43,10 @@ bool SaveFold::stay() {
 }
 
 void SaveFold::save(SavedFiles saved, bool on_signal, double now_s) {
-  waiting_.push_back({std::move(saved), on_signal});
+  if (saved.is_by_look) place_by_time(saved);
+  waiting_.push_back({.what = std::move(saved), .on_signal = on_signal, .found_s = now_s});
   const Waiting& save = waiting_.back();
+  note_gap(save);
   const std::int64_t behind =
       is_lost_in_prints(save) ? -1 : iteration_before(first_behind(save.what.printed_before));
   saved_behind_ = {saved_behind_.back(), behind};
@@ -68,6 +73,23 @@ std::deque<SaveFold::Printed>::const_iterator SaveFold::first_behind(
     return result.end <= (result.log == 0 ? printed.stdout_bytes : printed.stderr_bytes);
   };
   return std::find_if(printed_.rbegin(), printed_.rend(), is_in).base();
+}
+
+/// Of what was printed between two looks: the results that came before the save by their times.
+/// Lines are read somewhat late, so one that is read right behind a save may be either; then it
+/// counts as who prints first has it, unless the order is known, and tells of no order.
+void SaveFold::place_by_time(SavedFiles& saved) const {
+  const double ended_s = static_cast<double>(saved.files.changed_ns()) * s_per_ns;
+  const bool saves_first = order() == SavedWhen::before_result;
+  const auto most = first_behind(saved.printed_at_most);
+  for (auto result = first_behind(saved.printed_before); result < most; ++result) {
+    const double first_s = result->time.at_s - result->time.lag_s;
+    if ((saves_first ? result->time.at_s : first_s) > ended_s) break;
+    auto& bytes =
+        result->log == 0 ? saved.printed_before.stdout_bytes : saved.printed_before.stderr_bytes;
+    bytes = std::max(bytes, result->end);
+  }
+  saved.is_late = true;
 }
 
 std::int64_t SaveFold::iteration_before(std::deque<Printed>::const_iterator behind) const {
@@ -102,32 +124,53 @@ std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) con
 std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double now_s) const {
   if (const auto known = order()) return known;
   const auto own = vote_at(save, now_s);
-  return own ? std::optional(own->when) : std::nullopt;
+  return own && order_.may_be(own->when) ? std::optional(own->when) : std::nullopt;
 }
 
 /// The first saves of a search wait until it is known how it saves: for some results and, where
-/// those come soon after each other, some time. A program that saves in between must not wait for
-/// that.
-bool SaveFold::is_early(const Waiting& save, double now_s) const {
-  constexpr std::ptrdiff_t most_behind = 3;
-  constexpr double short_s = 0.5;
+/// those come soon after each other, some time. No longer: where nothing tells the order, the next
+/// save would replace each in its place before it was copied, and none would be kept. One before
+/// the first result has nothing to be named by until then, and gives way to those behind it.
+bool SaveFold::is_early(double now_s) const {
+  constexpr std::size_t most_printed_first = 4;
+  constexpr double short_s = 0.5, long_s = 2;
   if (order() || end_ || is_leaving_) return false;
-  const auto behind = first_behind(save.what.printed_before);
-  return printed_.end() - behind < most_behind || now_s - behind->time.at_s < short_s;
+  const auto is_over = [&](const Waiting& of) {
+    return first_behind(of.what.printed_before) != printed_.begin() && now_s - of.found_s > long_s;
+  };
+  if (std::any_of(waiting_.begin(), waiting_.end(), is_over)) return false;
+  if (printed_.empty() || printed_.size() < most_printed_first) return true;
+  return now_s - printed_[most_printed_first - 1].time.at_s < short_s;
 }
 
-/// Which result it has; nothing: that is to come.
+/// Which result the one that was found first has; nothing: that is to come.
 std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
-  if (is_early(save, now_s)) return std::nullopt;
+  if (is_early(now_s)) return std::nullopt;
   const auto behind = first_behind(save.what.printed_before);
   if (is_lost_in_prints(save)) return least_iteration_of(save);
   // A script that saves its model, then prints what it is worth.
   if (is_of_only_result(save)) return behind->iteration;
   const auto when = order_of_waiting(save, now_s).value_or(SavedWhen::after_result);
   if (when == SavedWhen::after_result) return iteration_just_before(save.what);
+  // It was followed by another one of the kind: it has no result of its own, and more than that
+  // before it.
+  if (behind != printed_.end() && has_another_before_result()) return iteration_before(behind);
   if (behind != printed_.end()) return behind->iteration;
   // Behind the last result there is none: what is saved there is that of the last one.
   return end_ ? std::optional(iteration_before(behind)) : std::nullopt;
+}
+
+/// Of a program that saves more often than it prints: whether another save lies between the one
+/// that was found first and the next result. "epoch-4" and "epoch-5" are of one kind, "best" and
+/// "last" are not.
+bool SaveFold::has_another_before_result() const {
+  const SavedFiles& first = waiting_.front().what;
+  const auto kind = kind_of_file(first.files.name.string());
+  const auto behind = first_behind(first.printed_before);
+  return std::any_of(std::next(waiting_.begin()), waiting_.end(), [&](const Waiting& other) {
+    return kind_of_file(other.what.files.name.string()) == kind &&
+           first_behind(other.what.printed_before) == behind;
+  });
 }
 
 /// Several results were printed before anybody looked, since the driver stood still or epochs are
@@ -153,16 +196,18 @@ bool SaveFold::is_last_of_all(const Waiting& save) const {
 }
 
 /// Nobody knows which result it has: its program was killed after it had saved and before it
-/// printed that one; or it is the save before the first result, which may be of a model that is not
-/// trained yet, or of that result, and nothing tells. To keep it as the former would let the trial
-/// count an iteration too little from then on; without it an epoch is trained again.
+/// printed that one, or perhaps so, and has printed none; or it is the save before the first
+/// result, which may be of a model that is not trained yet, or of that result, and nothing tells.
+/// To keep it as the former would let the trial count an iteration too little from then on; without
+/// it an epoch is trained again.
 bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
   if (is_lost_in_prints(save)) return !is_last_of_all(save);
   const auto behind = first_behind(save.what.printed_before);
   if (behind == printed_.end()) {
-    return end_ == End::killed && !save.on_signal && order() == SavedWhen::before_result;
+    const bool may_lack_all = order() == SavedWhen::before_result || (!order() && printed_.empty());
+    return end_ == End::killed && !save.on_signal && may_lack_all;
   }
-  return behind == printed_.begin() && !is_of_only_result(save) && !is_early(save, now_s) &&
+  return behind == printed_.begin() && !is_of_only_result(save) && !is_early(now_s) &&
          !order_of_waiting(save, now_s);
 }
 
@@ -184,13 +229,31 @@ bool SaveFold::is_guessed(const Waiting& save, double now_s) const {
   return !(end_ == End::done && first_behind(save.what.printed_before) == printed_.end());
 }
 
+/// Its times and places alone: a directory may have thousands of files.
+SavedFiles SaveFold::moments_of(const SavedFiles& saved) {
+  SavedFiles moments{.files = {},
+                     .printed_before = saved.printed_before,
+                     .begun_ns = saved.begun_ns,
+                     .printed_at_most = saved.printed_at_most,
+                     .bursts = saved.bursts,
+                     .is_late = saved.is_late};
+  moments.files.files.push_back({.changed_ns = saved.files.changed_ns()});
+  return moments;
+}
+
+void SaveFold::note_vote(Waiting& save, double now_s) {
+  const auto own = is_lost_in_prints(save) ? std::nullopt : vote_at(save, now_s);
+  if (!own || own->weight <= save.noted) return;
+  order_.note(own->when, own->weight - std::exchange(save.noted, own->weight));
+}
+
 void SaveFold::name_waiting(double now_s) {
   // Also those behind one that waits tell of the order.
-  for (Waiting& save : waiting_) {
-    const auto own = is_lost_in_prints(save) ? std::nullopt : vote_at(save, now_s);
-    if (!own || own->weight <= save.noted) continue;
-    order_.note(own->when, own->weight - std::exchange(save.noted, own->weight));
-  }
+  for (Waiting& save : waiting_) note_vote(save, now_s);
+  for (Waiting& save : voting_) note_vote(save, now_s);
+  std::erase_if(voting_, [this](const Waiting& save) {
+    return first_behind(save.what.printed_before) != printed_.end();
+  });
   while (!waiting_.empty()) {
     Waiting& save = waiting_.front();
     const bool is_lost = is_lost_in_prints(save);
@@ -199,6 +262,9 @@ void SaveFold::name_waiting(double now_s) {
       const auto iteration = iteration_of(save, now_s);
       if (!iteration) return;
       last_found_ = std::max(last_found_, *iteration);
+      // What comes behind it may tell the order of those that follow, or speak against it.
+      if (!told_ && voting_.size() < most_voting)
+        voting_.push_back({.what = moments_of(save.what)});
       const bool is_guess = is_guessed(save, now_s);
       const bool has_next = first_behind(save.what.printed_before) != printed_.end();
       // At an end that cuts the next result off nothing is known of how it saves.
@@ -214,19 +280,40 @@ void SaveFold::name_waiting(double now_s) {
   }
 }
 
+/// In which of the first gaps between its results it was saved. One save in each of them is the
+/// habit of a program that saves each round.
+void SaveFold::note_gap(const Waiting& save) {
+  const auto behind = first_behind(save.what.printed_before);
+  const bool may_be_later =
+      save.what.bursts > 0 && first_behind(save.what.printed_at_most) > behind;
+  has_all_gaps_ = has_all_gaps_ && !save.what.is_late && !may_be_later;
+  const auto gap = static_cast<std::size_t>(behind - printed_.begin());
+  if (!has_all_gaps_ || gap >= first_gaps_.size()) return;
+  const bool is_last = gap + 1 == first_gaps_.size();
+  if (++first_gaps_[gap] == 1 && is_last && first_gaps_[1] > 0) {
+    order_.note_first_saves(first_gaps_[0] > 0);
+  }
+}
+
 /// Who saves after each result has a save behind the last one, who saves before has none: that
-/// tells also where epochs are too short for their times to.
+/// tells also where epochs are too short for their times to. Where its first saves are known, too,
+/// no other order is left: one more at the begin, or at the end, may be of another kind.
 void SaveFold::note_last_saves() {
   if (printed_.size() < 2) return;
   const std::int64_t last = printed_.back().iteration,
                      before = std::prev(printed_.end(), 2)->iteration;
   const bool is_each = saved_behind_[1] > saved_behind_[0] && saved_behind_[0] >= began_;
   if (!is_each) return;
+  const auto note = [this](SavedWhen when) {
+    if (!has_all_gaps_) return order_.note(when, SaveOrder::enough);
+    const bool has_first = first_gaps_[0] > 0;
+    if (has_first == (when == SavedWhen::before_result)) order_.note_end(when);
+  };
   if (saved_behind_[1] == last && saved_behind_[0] == before) {
-    order_.note(SavedWhen::after_result, SaveOrder::enough);
+    note(SavedWhen::after_result);
   } else if (saved_behind_[1] == before && printed_.size() > 2 &&
              saved_behind_[0] == std::prev(printed_.end(), 3)->iteration) {
-    order_.note(SavedWhen::before_result, SaveOrder::enough);
+    note(SavedWhen::before_result);
   }
 }
 
@@ -254,16 +341,6 @@ std::vector<SaveFold::Named> SaveFold::name(double now_s) {
   }
   named_ = std::move(rest);
   return said;
-}
-
-LogSizes SaveFold::next_result() const {
-  const auto next = std::find_if(printed_.begin(), printed_.end(), [this](const Printed& result) {
-    return result.iteration > taken_;
-  });
-  if (next == printed_.end()) return no_sizes;
-  LogSizes sizes = no_sizes;
-  (next->log == 0 ? sizes.stdout_bytes : sizes.stderr_bytes) = next->end;
-  return sizes;
 }
 
 }  // namespace tune

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -22,10 +21,6 @@ struct LogSizes {
   std::uint64_t stderr_bytes = 0;
 };
 
-/// Never reached.
-inline constexpr LogSizes no_sizes = {std::numeric_limits<std::uint64_t>::max(),
-                                      std::numeric_limits<std::uint64_t>::max()};
-
 /// A checkpoint that is whole.
 struct SavedFiles {
   CheckpointFiles files;
@@ -38,6 +33,9 @@ struct SavedFiles {
   /// Nobody looked at the time, as the driver stood still: neither how far each burst went nor when
   /// it was written is known.
   bool is_late = false;
+  /// Nobody was told of it: it was printed before that look at least, and no later than the next
+  /// one. Its files' time says more.
+  bool is_by_look = false;
 };
 
 class SaveFold {
@@ -59,6 +57,9 @@ class SaveFold {
   void leave() { is_leaving_ = true; }
   /// Whether results may be missing: then it may have more iterations than are counted.
   void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
+  /// What it has begun with is known after all.
+  void settle_guess() { began_with_guess_ = false; }
+  bool began_with_guess() const { return began_with_guess_; }
   /// It has ended by itself instead: all printed results are to be taken after all. False: some
   /// were dropped, since there were too many.
   bool stay();
@@ -100,11 +101,6 @@ class SaveFold {
   std::int64_t began_at() const { return began_; }  ///< that it began with
   /// A checkpoint has been found of the last result that was taken, or a later one.
   bool has_checkpoint_of_last() const { return last_found_ >= taken_; }
-  /// It has printed results that were not taken.
-  bool has_gone_on() const { return last_ > taken_; }
-  /// The sizes of the logs before the end of the first result that was not taken: a save begun
-  /// after that is of a later one.
-  LogSizes next_result() const;
 
  private:
   struct Printed {
@@ -117,18 +113,22 @@ class SaveFold {
   struct Waiting {
     SavedFiles what;
     bool on_signal = false;
-    int noted = 0;  ///< the weight of its votes on the order so far
+    int noted = 0;       ///< the weight of its votes on the order so far
+    double found_s = 0;  ///< Unix time
   };
   static constexpr std::size_t most_printed = 10'000;
+  static constexpr std::size_t most_voting = 16;
 
   std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
+  void place_by_time(SavedFiles& saved) const;
   std::int64_t iteration_before(std::deque<Printed>::const_iterator behind) const;
   std::int64_t iteration_just_before(const SavedFiles& saved) const;
   std::optional<SavedWhen> order() const { return told_ ? told_ : order_.known(); }
   std::optional<SaveVote> vote_at(const Waiting& save, double now_s) const;
   std::optional<SavedWhen> order_of_waiting(const Waiting& save, double now_s) const;
-  bool is_early(const Waiting& save, double now_s) const;
+  bool is_early(double now_s) const;
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
+  bool has_another_before_result() const;
   bool is_lost_in_prints(const Waiting& save) const;
   std::int64_t least_iteration_of(const Waiting& save) const;
   bool is_last_of_all(const Waiting& save) const;
@@ -136,7 +136,10 @@ class SaveFold {
   bool is_guessed(const Waiting& save, double now_s) const;
   bool is_of_no_result(const Waiting& save, double now_s) const;
   bool has_all_until(std::int64_t iteration) const;
+  static SavedFiles moments_of(const SavedFiles& saved);
+  void note_vote(Waiting& save, double now_s);
   void name_waiting(double now_s);
+  void note_gap(const Waiting& save);
   void note_last_saves();
 
   SaveOrder& order_;
@@ -144,9 +147,13 @@ class SaveFold {
   std::deque<PrintedResult> results_;  ///< not taken; of one that is leaving the first ones
   std::deque<Printed> printed_;        ///< the last ones
   std::deque<Waiting> waiting_;        ///< in the order in which they were found
+  std::vector<Waiting> voting_;        ///< named, with no result behind them so far; no files
   std::vector<Named> named_;           ///< and not said, as their results are not taken
   std::array<std::int64_t, 2> saved_behind_{-1, -1};  ///< the results before the last two saves
-  std::int64_t last_found_ = -1;                      ///< the last iteration with a checkpoint
+  /// Saves before the first result, behind that, and behind the second one.
+  std::array<int, 3> first_gaps_{};
+  bool has_all_gaps_ = false;     ///< of each save so far it is known behind which result it came
+  std::int64_t last_found_ = -1;  ///< the last iteration with a checkpoint
   std::int64_t taken_ = 0;
   std::int64_t last_ = 0;
   std::int64_t began_ = 0;

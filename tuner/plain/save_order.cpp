@@ -16,11 +16,26 @@ SaveVote vote(SavedWhen when, double far_s, double near_s) {
   return {when, is_clear ? SaveOrder::enough : far_s >= short_s ? SaveOrder::enough / 2 : 1};
 }
 
+/// One in four may lie.
+std::optional<SavedWhen> most_of(std::int64_t after, std::int64_t before, std::int64_t least) {
+  constexpr std::int64_t factor = 3;
+  if (before >= least && before > factor * after) return SavedWhen::before_result;
+  if (after >= least && after > factor * before) return SavedWhen::after_result;
+  return std::nullopt;
+}
+
+/// Whether the nearer side is too short for an evaluation, or for a round of training, of a program
+/// of which the other one takes so long: who evaluates for a second trains for more than a moment.
+bool is_beside(double near_s, double far_s) {
+  constexpr double factor = 10;
+  constexpr double moment_s = 0.1;
+  constexpr double factor_alone = 100;
+  return far_s > factor_alone * near_s || (near_s <= moment_s && far_s > factor * near_s);
+}
+
 }  // namespace
 
 std::optional<SaveVote> vote_of(const SaveMoment& save) {
-  // So many times nearer it must be to one than to the other.
-  constexpr double factor = 3;
   // What was printed while nobody looked lies who knows where.
   constexpr double most_lag_s = 0.1;
   if (!save.result_before) return std::nullopt;
@@ -30,22 +45,33 @@ std::optional<SaveVote> vote_of(const SaveMoment& save) {
   const double least_s = 2 * lag_s;
   const double until = std::max(0.0, behind.at_s - save.ended_s);
   const double since = std::max(0.0, save.begun_s - save.result_before->at_s);
-  if (until >= least_s && until > factor * std::max(since, lag_s / factor)) {
+  if (until >= least_s && is_beside(since, until)) {
     return vote(SavedWhen::after_result, until, since);
   }
   if (!save.result_behind) return std::nullopt;
   const double read_late = std::max(0.0, until - lag_s);
-  if (since >= least_s && since > factor * read_late) {
+  if (since >= least_s && is_beside(read_late, since)) {
     return vote(SavedWhen::before_result, since, read_late);
   }
   return std::nullopt;
 }
 
+/// A save before the first result may be of a model that is not trained yet, so it tells less than
+/// times do. That there was none speaks against a program that saves first: that would have left
+/// out its first one alone.
 std::optional<SavedWhen> SaveOrder::known() const {
-  constexpr std::int64_t factor = 3;
-  if (before_ >= enough && before_ > factor * after_) return SavedWhen::before_result;
-  if (after_ >= enough && after_ > factor * before_) return SavedWhen::after_result;
-  return std::nullopt;
+  if (end_after_ + end_before_ > 0) return most_of(end_after_, end_before_, 1);
+  const auto timed = most_of(after_, before_, enough);
+  const auto first = most_of(first_after_, first_before_, 1);
+  const bool is_contradicted =
+      timed == SavedWhen::before_result && first == SavedWhen::after_result;
+  return is_contradicted ? std::nullopt : timed ? timed : first;
+}
+
+bool SaveOrder::may_be(SavedWhen when) const {
+  const bool is_after = when == SavedWhen::after_result;
+  const std::int64_t others = is_after ? before_ : after_ + first_after_ * enough;
+  return others < enough && end_after_ + end_before_ == 0;
 }
 
 void SaveOrder::note(SavedWhen when, int weight) {

@@ -38,22 +38,35 @@ struct SaveVote {
   int weight = 1;  ///< of milliseconds little, as a program may have been held up; of epochs much
 };
 
-/// The result that the save is much nearer to in time. Nothing: it is in between, or it is too
-/// early to tell.
+/// The result that the save is so near to that neither training nor an evaluation fits in between.
+/// Nothing: one may lie there, or it is too early to tell.
 std::optional<SaveVote> vote_of(const SaveMoment& save);
 
-/// What all runs of one program say together.
+/// What all runs of one program say together, the strongest first: how runs that ended well have
+/// ended, how near saves lie to their results, and where the first saves of a run lie.
 class SaveOrder {
  public:
-  /// What all votes agree on, from `enough` on; one in four may lie.
+  /// Nothing: nobody has told, or they contradict each other.
   std::optional<SavedWhen> known() const;
+  /// By time.
   void note(SavedWhen when, int weight);
+  /// A run that began anew has saved in each of the first gaps between results; `is_first`: also
+  /// before the first result.
+  void note_first_saves(bool is_first) { is_first ? ++first_before_ : ++first_after_; }
+  /// A run that ended well has saved with each result, the last ones, too.
+  void note_end(SavedWhen when) { (when == SavedWhen::after_result ? end_after_ : end_before_)++; }
+  /// Whether nothing speaks against it, so that one save that is beside its result may be believed.
+  bool may_be(SavedWhen when) const;
 
   static constexpr int enough = 4;
 
  private:
   std::int64_t after_ = 0;
   std::int64_t before_ = 0;
+  std::int64_t first_after_ = 0;
+  std::int64_t first_before_ = 0;
+  std::int64_t end_after_ = 0;
+  std::int64_t end_before_ = 0;
 };
 
 }  // namespace tune

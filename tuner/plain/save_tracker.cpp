@@ -19,7 +19,8 @@ constexpr Seconds blind_period_s = 0.25;
 constexpr Seconds idle_period_s = 1;
 /// So long nothing may change before what is there counts as whole.
 constexpr Seconds quiet_s = 1;
-/// The same of one file that was closed: hardly anybody opens it again to go on with it.
+/// The same of one file that was closed: hardly anybody opens it again to go on with it; and of a
+/// directory where all has been written anew.
 constexpr Seconds closed_quiet_s = 0.25;
 /// A clock of a file system stands still for so long: another write might have the same time.
 constexpr std::int64_t clock_step_ns = 20'000'000;
@@ -32,10 +33,6 @@ LogSizes earlier(const LogSizes& a, const LogSizes& b) {
 
 LogSizes later(const LogSizes& a, const LogSizes& b) {
   return {std::max(a.stdout_bytes, b.stdout_bytes), std::max(a.stderr_bytes, b.stderr_bytes)};
-}
-
-bool is_later(const LogSizes& printed, const LogSizes& than) {
-  return printed.stdout_bytes >= than.stdout_bytes || printed.stderr_bytes >= than.stderr_bytes;
 }
 
 bool is_more(const LogSizes& a, const LogSizes& b) {
@@ -71,9 +68,10 @@ SaveTracker::SaveTracker(Launch launch, const std::vector<Other>& others,
   note_changed({}, unseen_);
 }
 
-void SaveTracker::quiesce(Seconds time_to_begin_s, const LogSizes& too_late) {
-  settles_at_ = std::min(settles_at_, place_.now() + time_to_begin_s);
-  too_late_ = earlier(too_late_, too_late);
+void SaveTracker::quiesce(Seconds time_to_begin_s) {
+  constexpr double ns_per_s = 1e9;
+  settles_at_ = place_.now() + time_to_begin_s;
+  too_late_ns_ = place_.unix_ns() + static_cast<std::int64_t>(time_to_begin_s * ns_per_s);
   next_look_ = 0;
 }
 
@@ -262,6 +260,7 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
       const Begun begun{sizes_at_look_, files.changed_ns(), sizes};
       const bool is_late = place_.now() - looked_at_ > late_s + rest_s;
       unit.begun = is_late ? unseen(begun) : begun;
+      unit.begun->is_by_look = !is_late && !place_.has_events();
     }
     if (files.files != unit.seen) {
       unit.seen = files.files;
@@ -275,8 +274,8 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
     unit.is_untold = false;
     unit.known = unit.seen;
     const Begun begun = begun_at(files, *std::exchange(unit.begun, std::nullopt));
-    whole.push_back(
-        {std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts, begun.is_late});
+    whole.push_back({std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts,
+                     begun.is_late, begun.is_by_look});
   }
   std::erase_if(units_, [&](const auto& unit) { return !names.contains(unit.first); });
   // By time, and not by name: step-10 comes before step-9.
@@ -293,7 +292,7 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
 
 void SaveTracker::note_half_written(Unit& unit, const CheckpointFiles& files) {
   is_busy_ = true;
-  is_waited_for_ = is_waited_for_ || !is_later(unit.begun->printed, too_late_);
+  is_waited_for_ = is_waited_for_ || unit.begun->ns <= too_late_ns_;
   unit.busy_since = std::min(unit.busy_since, place_.now());
   const bool is_restless = place_.now() - unit.busy_since > patience_s_;
   if (is_restless && !std::exchange(is_restless_, true)) restless_ = files;
@@ -323,6 +322,22 @@ bool SaveTracker::is_held_for_logs(const CheckpointFiles& files) {
     if (is_log_too && logs_.size() < most_logs) logs_.insert(kind_of_file(name));
     return is_log_too;
   });
+}
+
+/// A program that overwrites its model in a directory faster than that rests would have no
+/// checkpoint at all. All files that it writes each time are new and closed: so it is between two
+/// saves.
+bool SaveTracker::is_written_anew(const CheckpointFiles& files) const {
+  std::vector<FileWrites> writes;
+  for (const FileVersion& file : files.files) {
+    if (logs_.contains(kind_of_file(file.name))) continue;
+    const auto written = writing_.find(files.name / file.name);
+    if (written == writing_.end() || !written->second.is_closed) return false;
+    const auto& [begun, is_closed, before] = written->second;
+    writes.push_back(
+        {file.name, write_of(begun), before ? std::optional(write_of(*before)) : std::nullopt});
+  }
+  return is_full_round(writes);
 }
 
 /// Whether what lies in a directory may be of the save after that which `complete` has completed:
@@ -400,7 +415,8 @@ bool SaveTracker::is_whole(const Unit& unit, const CheckpointFiles& files,
   // Of a dead one no log is open any more.
   const bool has_logs = !ended_well;
   if (is_new && !is_written_since(files, *complete, has_logs)) return true;
-  const Seconds quiet = files.is_file && unit.is_closed ? closed_quiet_s : quiet_s;
+  const bool is_closed = files.is_file ? unit.is_closed : is_written_anew(files);
+  const Seconds quiet = is_closed ? closed_quiet_s : quiet_s;
   // Rest counts while it lives: its death closes a file, too, in the middle of a save.
   // Its writer may write more and close it between the look and the search for a writer: that is
   // looked for once more then.

@@ -46,8 +46,9 @@ struct FileEvents {
 
 /// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed
 /// to its name; if its program has ended well; or if nothing has changed for a second, of a file
-/// that was closed for a quarter of one, and no process of the group has a file of it open for
-/// writing but logs, which stay open from one save to the next.
+/// that was closed, or of a directory in which all was written anew, for a quarter of one, and no
+/// process of the group has a file of it open for writing but logs, which stay open from one save
+/// to the next.
 class SaveTracker {
  public:
   /// Where the launch saves, as it is now.
@@ -96,9 +97,9 @@ class SaveTracker {
   std::vector<SavedFiles> look(std::optional<bool> ended_well = {});
   Seconds next_look() const { return next_look_; }  ///< steady
 
-  /// The launch is going to be ended, and may begin a save for so long. A save that began when the
-  /// logs had reached `too_late` is not waited for.
-  void quiesce(Seconds time_to_begin_s, const LogSizes& too_late);
+  /// The launch is going to be ended, and may begin a save for so long. One that begins later is
+  /// not waited for.
+  void quiesce(Seconds time_to_begin_s);
   /// Once, as far as the last look tells: that time is over, and nothing is half-written.
   bool take_settled();
   /// Once: what has been changed for longer than the patience lasts, and was never whole.
@@ -112,6 +113,7 @@ class SaveTracker {
     LogSizes at_most;      ///< printed before it, perhaps, if there are `bursts`
     int bursts = 0;        ///< of printing, behind `printed`
     bool is_late = false;  ///< see SavedFiles
+    bool is_by_look = false;
   };
   struct Unit {
     std::vector<FileVersion> known;  ///< when it was whole last
@@ -142,6 +144,7 @@ class SaveTracker {
   Begun begun_at(const CheckpointFiles& files, const Begun& first) const;
   void note_half_written(Unit& unit, const CheckpointFiles& files);
   bool is_held_for_logs(const CheckpointFiles& files);
+  bool is_written_anew(const CheckpointFiles& files) const;
   bool is_written_since(const CheckpointFiles& files, const FileVersion& complete,
                         bool has_logs) const;
   bool is_as_seen(const CheckpointFiles& files);
@@ -164,7 +167,7 @@ class SaveTracker {
   Seconds looked_at_ = 0;                             ///< steady; then
   Seconds next_look_ = 0;                             ///< steady
   Seconds settles_at_ = never_s;                      ///< steady; not before
-  LogSizes too_late_ = no_sizes;                      ///< see `quiesce`
+  std::int64_t too_late_ns_ = 0;                      ///< Unix time; see `quiesce`
   bool is_busy_ = false;                     ///< something was half-written at the last look
   bool is_waited_for_ = false;               ///< and is not too late
   bool is_restless_ = false;                 ///< that was told

@@ -111,7 +111,7 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   if (where == CheckpointPlace::missing) text += "; it is missing here, and on no known remote";
   if (is_guessed(grid.spec(), place)) {
     text +=
-        "; nothing told whether it was saved before that result was printed or after, or its log "
+        "; nothing proved whether it was saved before that result was printed or after, or its log "
         "was cut down, or the driver stood still, so it may be the model of a later one: say "
         "\"saved\" (docs/plain.md), or look with tune check";
   }

@@ -151,12 +151,13 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
   print_table(columns, rows);
 }
 
-Json best_checkpoints_json(const TrialResult& result) {
+Json best_checkpoints_json(const ExperimentSpec& spec, const TrialResult& result) {
   Json list = Json::array();
   for (const auto& checkpoint : result.best_checkpoints) {
     list.push_back({{"path", checkpoint.path.string()},
                     {"where", to_string(checkpoint_place(checkpoint.path))},
                     {"training_iteration", checkpoint.iteration},
+                    {"is_guess", is_guessed(spec, checkpoint.path)},
                     {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)}});
   }
   return list;
@@ -177,7 +178,7 @@ Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& resu
           {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
           {"checkpoint_iteration", latest != nullptr ? Json(latest->iteration) : Json()},
           {"why_no_checkpoint", why.empty() ? Json() : Json(why)},
-          {"best_checkpoints", best_checkpoints_json(result)},
+          {"best_checkpoints", best_checkpoints_json(grid.spec(), result)},
           {"constraints", encode_numbers(result.constraints)},
           {"tags", notes.tags_json(trial.id)},
           {"notes", notes.notes_json(trial.id)},

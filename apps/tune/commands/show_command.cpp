@@ -100,15 +100,15 @@ std::string end_text(const Trial& trial) {
   return text;
 }
 
-Json checkpoint_json(const Trial& trial, const Checkpoint& checkpoint,
-                     const std::filesystem::path& directory) {
-  const auto place = paths::checkpoint(directory, {trial.id, checkpoint.index});
+Json checkpoint_json(const ResultGrid& grid, const Trial& trial, const Checkpoint& checkpoint) {
+  const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint.index});
   return {{"index", checkpoint.index},
           {"training_iteration", checkpoint.iteration},
           {"score", encode_number(checkpoint.score)},
           {"bytes", checkpoint.bytes},
           {"path", place.string()},
-          {"where", to_string(checkpoint_place(place))}};
+          {"where", to_string(checkpoint_place(place))},
+          {"is_guess", is_guessed(grid.spec(), place)}};
 }
 
 /// Those that it has reported, the objectives first.
@@ -152,7 +152,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
   }
   Json checkpoints = Json::array();
   for (const auto& each : trial.checkpoints) {
-    checkpoints.push_back(checkpoint_json(trial, each, grid.directory()));
+    checkpoints.push_back(checkpoint_json(grid, trial, each));
   }
   print_json(
       {{"trial_id", to_string(trial.id)},

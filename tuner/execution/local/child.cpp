@@ -116,7 +116,8 @@ void Child::offer_rest() {
   say_plainly();
 }
 
-/// Whoever saves by itself does so soon after a result: it leaves once it has.
+/// Whoever saves by itself does so soon after a result: it leaves once it has. That it prints the
+/// next one meanwhile does not cut its time: what it saves then has both of them.
 void Child::ask_to_leave() {
   if (!plain_.saves) return signal(SIGTERM);
   if (!plain_.save_signal && plain_.checkpoint_exit_code) {
@@ -188,9 +189,6 @@ void Child::read_logs() {
   plain_.session->remark(
       std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count(),
       shared_.happened);
-  if (is_to_leave_ && plain_.session->has_gone_on()) {
-    shared_.watch->quiesce(launch_, 0, plain_.session->next_result());
-  }
   say_plainly();
   read_logs_later();
 }

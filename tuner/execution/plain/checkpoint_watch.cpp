@@ -167,8 +167,8 @@ void CheckpointWatch::begin(LaunchId launch, Watched watched) {
 
 void CheckpointWatch::end(LaunchId launch, bool ended_well) { post(End{launch, ended_well}); }
 
-void CheckpointWatch::quiesce(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late) {
-  post(Quiesce{launch, time_to_begin_s, too_late});
+void CheckpointWatch::quiesce(LaunchId launch, Seconds time_to_begin_s) {
+  post(Quiesce{launch, time_to_begin_s});
 }
 
 void CheckpointWatch::forget(LaunchId launch) { post(End{launch, std::nullopt}); }
@@ -230,7 +230,7 @@ void CheckpointWatch::handle(Begin& command) {
 void CheckpointWatch::handle(const Quiesce& command) {
   const auto launch = launches_.find(command.launch);
   if (launch == launches_.end()) return;
-  launch->second->tracker().quiesce(command.time_to_begin_s, command.too_late);
+  launch->second->tracker().quiesce(command.time_to_begin_s);
 }
 
 void CheckpointWatch::handle(const End& command) {

@@ -56,8 +56,8 @@ class CheckpointWatch : private EventSource {
 
   void begin(LaunchId launch, Watched watched);
   /// The launch is going to be ended: answers once it has had time to begin a save, and nothing is
-  /// half-written. A save that began when the logs had reached `too_late` is not waited for.
-  void quiesce(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late = no_sizes);
+  /// half-written of what began by then.
+  void quiesce(LaunchId launch, Seconds time_to_begin_s);
   /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
   void end(LaunchId launch, bool ended_well);
   /// Nobody waits for an answer.
@@ -72,7 +72,6 @@ class CheckpointWatch : private EventSource {
   struct Quiesce {
     LaunchId launch{};
     Seconds time_to_begin_s = 0;
-    LogSizes too_late;
   };
   struct End {
     LaunchId launch{};

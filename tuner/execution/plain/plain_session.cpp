@@ -34,6 +34,13 @@ std::string shown(std::string_view line) {
   return "'" + clean_text(line.substr(0, shown_bytes)) + "'";
 }
 
+/// As if the program had named its iteration.
+Metrics with_iteration(const Metrics& metrics, std::int64_t iteration) {
+  Json object = Json::parse(metrics.text);
+  object["training_iteration"] = iteration;
+  return parse_metrics(object.dump());
+}
+
 LaunchAdvisory::What what_of(ReadingRemark::What what) {
   switch (what) {
     case ReadingRemark::What::cut:
@@ -465,13 +472,31 @@ bool PlainSession::keep(Printed printed) {
     saves_.doubt(false);
   } else if (is_restored(printed.line, printed.metrics)) {
     return false;
+  } else if (const auto own = count_behind_guess(printed.line)) {
+    saves_.settle_guess();
+    if (*own > count) {
+      count = *own;
+      printed.metrics = with_iteration(printed.metrics, count);
+    }
   }
   if (is_mute_) return false;
   // What is counted from a guess may be counted wrong, and all other trials would learn that.
-  const bool tells = !printed.line.empty() && !begins_with_guess_;
+  const bool tells = !printed.line.empty() && !saves_.began_with_guess();
   if (tells) habits_.count.note(count, printed.line, saves_.began_at() > 0);
   saves_.print({count, std::move(printed.metrics)}, printed.log, printed.end, printed.time);
   return true;
+}
+
+/// Of a program that goes on from a checkpoint with one iteration more, perhaps, and counts its
+/// results itself: which one the first of them is. A result that it has not come to print, as it
+/// was killed between its save and that, has no row then, and those behind it have their own
+/// numbers.
+std::optional<std::int64_t> PlainSession::count_behind_guess(std::string_view line) const {
+  if (saves_.has_printed() || !saves_.began_with_guess()) return std::nullopt;
+  for (const std::int64_t more : {1, 2}) {
+    if (habits_.count.is_of(saves_.last() + more, line)) return saves_.last() + more;
+  }
+  return std::nullopt;
 }
 
 /// Whether it is the first result of a program that evaluates what it goes on from, and so one that
@@ -554,9 +579,9 @@ void PlainSession::say_unknown_order(std::vector<Wakeup>& wakeups) {
       saves_.has_left_out()
           ? "saved before its first result, or elsewhere, and nothing tells which result that has: "
             "it is not kept. "
-          : "saves between results that come soon after each other, and nothing tells so far "
-            "whether it saves before it prints, or after: the earlier result is taken, which may "
-            "be that of the model before. ";
+          : "saves between its results, and nothing proves so far whether it saves before it "
+            "prints, or after: the earlier result is taken, \"or later\", which may be that of the "
+            "model before. ";
   wakeups.emplace_back(LaunchAdvisory{
       launch_, LaunchAdvisory::What::no_order,
       what + "If it saves before it prints, say \"saved\": \"before_result\", else "

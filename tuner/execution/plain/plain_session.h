@@ -52,11 +52,6 @@ class PlainSession {
   void find(SavedFiles checkpoint, bool on_signal);
   /// A checkpoint has been found of the last result that was said, or a later one.
   bool has_checkpoint_of_last() const { return saves_.has_checkpoint_of_last(); }
-  /// It has printed results that were not said.
-  bool has_gone_on() const { return saves_.has_gone_on(); }
-  /// The sizes of the logs before the end of the first undelivered result: a save begun after that
-  /// is of a later one.
-  LogSizes next_result() const { return saves_.next_result(); }
   /// It is leaving: results that it prints from now on are reported only as part of its saves.
   void leave() { saves_.leave(); }
   /// It has ended by itself, and the rest of its results is to be delivered after all. False: some
@@ -112,6 +107,7 @@ class PlainSession {
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
   void say_odd_count(double iteration);
   bool is_restored(std::string_view line, const Metrics& metrics);
+  std::optional<std::int64_t> count_behind_guess(std::string_view line) const;
   PrintTime time_of(std::size_t log, std::uint64_t end) const;
   struct Printed {
     std::string line;

@@ -253,18 +253,17 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
     add(objective.metric, "");
     reading.closing.push_back(objective.metric);
   }
+  // A result that closed without one of these would have the value that was printed for the next
+  // one: a rule or a score would be an iteration behind.
   const std::vector<std::string> awaited = metrics_awaited(spec);
   for (const std::string& name : awaited) add(name, "");
-  // A result without one of these is a failure, as one without the metric is.
-  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  for (const Constraint& constraint : constraints_of(spec)) {
-    for (const std::string& name : constraint.metrics()) {
-      if (has(awaited, name) && !has(reading.closing, name)) reading.closing.push_back(name);
+  if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
+  for (const std::string& name : awaited) {
+    const auto& closing = reading.closing;
+    if (std::find(closing.begin(), closing.end(), name) == closing.end()) {
+      reading.closing.push_back(name);
     }
   }
-  if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
   const bool is_first = !launch.rank || launch.rank->rank == 0;
   if (!is_first) {
     reading.is_unmonitored = true;

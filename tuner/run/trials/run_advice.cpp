@@ -125,21 +125,24 @@ void RunAdvice::on_not_stayed(TrialId id, const WorkerGroup& worker_group) {
 
 /// Trials of a program that run side by side, or one after the other, may all write to one name.
 void RunAdvice::on_close(TrialId id, Seconds began_at) {
-  constexpr Seconds between_looks_s = 1;
+  constexpr double share_of_time = 0.05;
   constexpr double ns_per_s = 1e9;
   if (!spec_.plain || spec_.plain->directory.empty() || said_.contains(Topic::shared_outputs))
     return;
-  if (is_looking_at_outputs_ || committer_.steady() < outputs_looked_at_ + between_looks_s) return;
+  const Seconds asked_at = committer_.steady();
+  if (is_looking_at_outputs_ || asked_at < next_look_at_outputs_) return;
   is_looking_at_outputs_ = true;
-  const Seconds began = committer_.now() - (committer_.steady() - began_at);
+  const Seconds began = committer_.now() - (asked_at - began_at);
   workers_.post(
       Lane::prompt,
       [directory = spec_.plain->directory, storage = experiment_dir_] {
         return look_at_outputs(directory, storage);
       },
-      [this, id, began](const std::vector<FileVersion>& files) {
+      [this, id, began, asked_at](const std::vector<FileVersion>& files) {
         is_looking_at_outputs_ = false;
-        outputs_looked_at_ = committer_.steady();
+        // A directory that takes long is looked at seldom; of short trials each counts.
+        const Seconds now = committer_.steady();
+        next_look_at_outputs_ = now + (now - asked_at) / share_of_time;
         const auto began_ns = static_cast<std::int64_t>(began * ns_per_s);
         const auto found = shared_outputs_.add(id, began_ns, files);
         if (!found || !is_new(Topic::shared_outputs)) return;

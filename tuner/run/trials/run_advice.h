@@ -83,7 +83,7 @@ class RunAdvice {
   RepeatedStart repeated_start_;
   SharedOutputs shared_outputs_;
   bool is_looking_at_outputs_ = false;
-  Seconds outputs_looked_at_ = -never_s;  ///< steady
+  Seconds next_look_at_outputs_ = -never_s;  ///< steady; not before
 };
 
 }  // namespace tune
