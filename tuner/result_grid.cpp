@@ -56,6 +56,18 @@ Json reported_in(const std::string& text) {
   return reported;
 }
 
+/// Whether only some of its results have themselves reported what each row has: the summary of that
+/// is of those alone.
+bool has_partial_column(const Trial& trial) {
+  constexpr const char* names[] = {"time_this_iter_s", "timesteps_total", "episodes_total"};
+  return std::any_of(std::begin(names), std::end(names), [&](const char* name) {
+    const MetricSummary* const partial = trial.summary(name);
+    return partial != nullptr &&
+           std::any_of(trial.summaries.begin(), trial.summaries.end(),
+                       [&](const MetricSummary& each) { return each.count > partial->count; });
+  });
+}
+
 /// The trial's last result as a row, with what is known of the driver's fields.
 Metrics last_row(const Trial& trial) {
   Json row = reported_in(trial.last_metrics.text());
@@ -189,7 +201,7 @@ std::vector<TrialId> ResultGrid::best_trials(const Objective& objective, Scope s
 void ResultGrid::complete_summaries() const {
   if (std::exchange(is_settled_, true)) return;
   for (const auto& trial : experiment_.trials()) {
-    if (trial.summaries_in_doubt) complete_summaries(trial.id);
+    if (trial.summaries_in_doubt || has_partial_column(trial)) complete_summaries(trial.id);
   }
 }
 
