@@ -328,6 +328,29 @@ std::vector<std::int64_t> ResultGrid::best_iterations(const Trial& trial,
   return iterations;
 }
 
+std::optional<ResultGrid::Earlier> ResultGrid::before_change(const Trial& trial,
+                                                             const Objective& objective) const {
+  if (trial.lineage.empty()) return std::nullopt;
+  const std::vector<ScheduleStep> schedule = schedule_of(experiment_, trial.id);
+  const auto other =
+      std::find_if(schedule.rbegin(), schedule.rend(),
+                   [&](const ScheduleStep& step) { return step.stretch.trial != trial.id; });
+  const auto first = other.base();  // of those that it went through itself
+  if (schedule.end() - first < 2) return std::nullopt;
+  Earlier earlier{.until = schedule.back().from};
+  const auto begin = static_cast<double>(first->from), end = static_cast<double>(earlier.until);
+  read_result_rows(paths::trial(directory_, trial.id) / "result.json", [&](const Metrics& row) {
+    const double iteration = row.find("training_iteration").value_or(0);
+    const auto value = row.find_exact(objective.metric);
+    if (!(iteration > begin && iteration <= end) || !value || std::isnan(value->value())) return;
+    const bool is_better =
+        !earlier.best ||
+        (objective.mode == Mode::min ? *value < earlier.best->value : earlier.best->value < *value);
+    if (is_better) earlier.best = MetricRow{static_cast<std::int64_t>(iteration), *value};
+  });
+  return earlier;
+}
+
 std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
                                                        const Objective& objective) const {
   const auto iterations = best_iterations(trial, objective);

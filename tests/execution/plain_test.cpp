@@ -498,7 +498,7 @@ TEST_CASE(
     protocol::Start start;
     start.iteration = 2;
     session.on_command(start);
-    return habits.counted;
+    return habits.kinds.counted;
   };
   CHECK(counted(0.5) == Phase::validation);
   CHECK(counted(8) == Phase::training);

@@ -178,9 +178,9 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory, bool
       const bool is_clone = present_stretch(trial).number > 0;
       if (is_clone && !by_lineage) {
         throw user_error(
-            "they went on as copies of other trials, with other configs, so that what "
-            "they have reported is no learning curve of one config; --lineage writes "
-            "what their models went through");
+            "they went on with other configs, as copies of other trials or from checkpoints of "
+            "their own, so that what they have reported is no learning curve of one config; "
+            "--lineage writes what their models went through");
       }
       if (is_clone && !lineages) lineages.emplace(directory);
       exported.push_back({id, is_clone

@@ -379,6 +379,9 @@ int best_command(const BestRequest& request) {
   if (const std::string lost = taken_back(trial); !lost.empty()) {
     lines.back().second += ": " + lost;
   }
+  if (const std::string before = before_change_text(grid, trial, objective); !before.empty()) {
+    lines.emplace_back("before", before + " (tune lineage)");
+  }
   add_notes(notes, trial.id, lines);
   add_config(best.config, lines);
   const bool is_last = best.best_iteration == trial.iteration;

@@ -133,7 +133,9 @@ LogDiagnosis look_into(const FailureJudge& judge, const std::filesystem::path& l
   LogDiagnosis diagnosis{error_line(tail), judge.objection(facts), judge.blame(facts),
                          is_full(log.parent_path())};
   const auto out = stdout_beside(log);
-  if (facts.exit_code.value_or(0) != 0 && out != log && is_written_since(out, launched_at)) {
+  const bool has_said = out != log && is_written_since(out, launched_at);
+  diagnosis.is_on_stdout_alone = has_said && tail.empty() && !log_tail(out, 0).empty();
+  if (facts.exit_code.value_or(0) != 0 && has_said) {
     diagnosis.said_on_stdout = reason_on_stdout(out, diagnosis.said);
   }
   return diagnosis;
@@ -149,7 +151,7 @@ void add(Ending& ending, LogDiagnosis diagnosis, const std::filesystem::path& lo
   const std::string stream = is_on_stdout ? "stdout" : "stderr";
   const std::string from =
       said.is_last ? "; the last line of its " + stream + ": " : "; its " + stream + " says: ";
-  const auto place = is_on_stdout ? stdout_beside(log) : log;
+  const auto place = is_on_stdout || diagnosis.is_on_stdout_alone ? stdout_beside(log) : log;
   add_to_first_line(ending.reason, (says_more ? from + said.text : "") + "; see " + place.string());
 }
 
