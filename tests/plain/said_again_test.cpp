@@ -356,6 +356,7 @@ TEST_CASE("A last line of another form than the results is none, whatever its va
                          {0, R"({"val_loss": 0.2, "epoch": 2})"}};
   CHECK(after(objects, R"({"val_loss": 0.1, "params": 9})") == "rrs");
   CHECK(after(objects, R"({"val_loss": 0.1, "epoch": 3, "best": 1})") == "rrr");
+  CHECK(after(objects, R"({"val_loss": 0.1})") == "rrr");
   // Several of them, and one that comes again.
   CHECK(judged({{0, "epoch 1 val_loss: 0.3"},
                 {0, "epoch 2 val_loss: 0.2"},

@@ -53,12 +53,16 @@ bool LineKinds::is_left_out_bar(const ClosingLine& line) const {
   return known_.has_lines && (line.is_bar || std::any_of(kinds_.begin(), kinds_.end(), is_mine));
 }
 
-/// The words before the metric are the same, or have others in front of them ("New best! epoch 3");
-/// what all lines of the kind have with a number is there.
+/// The words before the metric are the same, or have others in front of them ("New best! epoch 3").
+/// A number that all lines of the kind have may be missing in one, but not have another, which none
+/// has, in its place.
 bool LineKinds::is_like(const Kind& kind, const ClosingLine& line) {
   if (kind.beginning == line.beginning) {
-    return kind.lines < 2 || std::includes(line.neighbours.begin(), line.neighbours.end(),
-                                           kind.neighbours.begin(), kind.neighbours.end());
+    const auto has_all = [](const auto& names, const auto& of) {
+      return std::includes(names.begin(), names.end(), of.begin(), of.end());
+    };
+    return kind.lines < 2 || has_all(line.neighbours, kind.neighbours) ||
+           has_all(kind.some_neighbours, line.neighbours);
   }
   const bool has_words = kind.beginning.find_first_not_of(" :\t") != kind.beginning.npos;
   const bool may_sum_up = line.sums_up && line.beginning.find("new") == line.beginning.npos;
@@ -144,11 +148,17 @@ void LineKinds::note(const ClosingLine& line, std::string_view text) {
   if (mine == kinds_.end()) {
     if (kinds_.size() == most_kinds) return;
     mine = kinds_.insert(kinds_.end(), {line.beginning, line.phase, std::string(text), line.is_bar,
-                                        line.neighbours});
+                                        line.neighbours, line.neighbours});
   }
   std::erase_if(mine->neighbours, [&](const std::string& name) {
     return !std::binary_search(line.neighbours.begin(), line.neighbours.end(), name);
   });
+  constexpr std::size_t most_neighbours = 256;
+  for (const std::string& name : line.neighbours) {
+    auto& some = mine->some_neighbours;
+    const auto at = std::lower_bound(some.begin(), some.end(), name);
+    if ((at == some.end() || *at != name) && some.size() < most_neighbours) some.insert(at, name);
+  }
   ++mine->lines;
   ++mine->lines_of_launch;
   has_repeated_ = has_repeated_ || mine->lines > 1;

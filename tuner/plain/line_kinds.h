@@ -68,7 +68,8 @@ class LineKinds {
     Phase phase = Phase::unnamed;
     std::string first_line;
     bool is_bar = false;
-    std::vector<std::string> neighbours = {};  ///< that all of them have
+    std::vector<std::string> neighbours = {};       ///< that all of them have
+    std::vector<std::string> some_neighbours = {};  ///< that some have
     std::size_t lines = 0;
     std::size_t lines_of_launch = 0;
   };
