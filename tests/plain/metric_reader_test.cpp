@@ -272,6 +272,8 @@ TEST_CASE("A row that does not go on with the table is another table's", "[plain
   // Messages leave it alone, also of as many words.
   CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "Saving model now", "1 0.4 0.22", "Saved",
                    "Learning rate down", "2 0.3 0.33"}) == "0.11 0.22 0.33");
+  CHECK(column_of({"step acc", "0 0.11", "Saved model", "100 0.22", "Saved model", "200 0.33"}) ==
+        "0.11 0.22 0.33");
   CHECK(column_of({"epoch step acc", "0 0 0.11", "Saved", "0 100 0.22", "Saved", "1 0 0.33"}) ==
         "0.11 0.22 0.33");
   CHECK(column_of({"loss acc", "0.5 0.11", "Saved", "0.4 0.22", "Model saved to x", "0.3 1"}) ==

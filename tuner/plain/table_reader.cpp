@@ -85,7 +85,7 @@ bool TableReader::Rows::is_before(const std::vector<std::string_view>& cells) co
 bool TableReader::Rows::is_one_step_before(const std::vector<std::string_view>& cells) const {
   if (is_empty) return true;
   if (count.empty() || !is_before(cells)) return false;
-  return count_of_row(cells, 1).front() == count.front() + step.value_or(1);
+  return !step || count_of_row(cells, 1).front() == count.front() + *step;
 }
 
 void TableReader::Rows::add(const std::vector<std::string_view>& cells) {
