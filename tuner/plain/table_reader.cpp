@@ -85,7 +85,8 @@ bool TableReader::Rows::is_before(const std::vector<std::string_view>& cells) co
 bool TableReader::Rows::is_one_step_before(const std::vector<std::string_view>& cells) const {
   if (is_empty) return true;
   if (count.empty() || !is_before(cells)) return false;
-  return !step || count_of_row(cells, 1).front() == count.front() + *step;
+  const bool is_known = step && count.size() == 1;
+  return !is_known || count_of_row(cells, 1).front() == count.front() + *step;
 }
 
 void TableReader::Rows::add(const std::vector<std::string_view>& cells) {

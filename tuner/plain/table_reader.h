@@ -31,7 +31,7 @@ class TableReader {
   /// The last row of some that stand together.
   struct Rows {
     std::vector<std::int64_t> count;
-    std::optional<std::int64_t> step;  ///< by which the rows count, where one number does
+    std::optional<std::int64_t> step;  ///< by which the first number of the count has grown last
     bool has_fractions = false;        ///< each has one
     bool is_empty = true;
 
