@@ -169,8 +169,12 @@ void Console::routine_line(const std::string& text) {
   line(text);
 }
 
+/// Of trials that are equal the one with the lower number is the best, as in all commands.
 void Console::add(const Trial& trial, std::int64_t iteration, double value) {
-  if (best_ ? better(objective_->mode, value, best_->value) : std::isfinite(value)) {
+  const bool is_earlier_of_equal = best_ && value == best_->value &&
+                                   index_of(trial.id) < index_of(*parse_trial_id(best_->trial));
+  if (best_ ? better(objective_->mode, value, best_->value) || is_earlier_of_equal
+            : std::isfinite(value)) {
     best_ = BestTrial{to_string(trial.id), present_tag(trial), iteration, value};
   }
 }

@@ -56,6 +56,18 @@ Json reported_in(const std::string& text) {
   return reported;
 }
 
+/// Whether only some of its results have themselves reported what each row has: the summary of that
+/// is of those alone.
+bool has_partial_column(const Trial& trial) {
+  constexpr const char* names[] = {"time_this_iter_s", "timesteps_total", "episodes_total"};
+  return std::any_of(std::begin(names), std::end(names), [&](const char* name) {
+    const MetricSummary* const partial = trial.summary(name);
+    return partial != nullptr &&
+           std::any_of(trial.summaries.begin(), trial.summaries.end(),
+                       [&](const MetricSummary& each) { return each.count > partial->count; });
+  });
+}
+
 /// The trial's last result as a row, with what is known of the driver's fields.
 Metrics last_row(const Trial& trial) {
   Json row = reported_in(trial.last_metrics.text());
@@ -189,7 +201,7 @@ std::vector<TrialId> ResultGrid::best_trials(const Objective& objective, Scope s
 void ResultGrid::complete_summaries() const {
   if (std::exchange(is_settled_, true)) return;
   for (const auto& trial : experiment_.trials()) {
-    if (trial.summaries_in_doubt) complete_summaries(trial.id);
+    if (trial.summaries_in_doubt || has_partial_column(trial)) complete_summaries(trial.id);
   }
 }
 
@@ -314,6 +326,29 @@ std::vector<std::int64_t> ResultGrid::best_iterations(const Trial& trial,
     if (each.score == best && each.iteration > begin) iterations.push_back(each.iteration);
   }
   return iterations;
+}
+
+std::optional<ResultGrid::Earlier> ResultGrid::before_change(const Trial& trial,
+                                                             const Objective& objective) const {
+  if (trial.lineage.empty()) return std::nullopt;
+  const std::vector<ScheduleStep> schedule = schedule_of(experiment_, trial.id);
+  const auto other =
+      std::find_if(schedule.rbegin(), schedule.rend(),
+                   [&](const ScheduleStep& step) { return step.stretch.trial != trial.id; });
+  const auto first = other.base();  // of those that it went through itself
+  if (schedule.end() - first < 2) return std::nullopt;
+  Earlier earlier{.until = schedule.back().from};
+  const auto begin = static_cast<double>(first->from), end = static_cast<double>(earlier.until);
+  read_result_rows(paths::trial(directory_, trial.id) / "result.json", [&](const Metrics& row) {
+    const double iteration = row.find("training_iteration").value_or(0);
+    const auto value = row.find_exact(objective.metric);
+    if (!(iteration > begin && iteration <= end) || !value || std::isnan(value->value())) return;
+    const bool is_better =
+        !earlier.best ||
+        (objective.mode == Mode::min ? *value < earlier.best->value : earlier.best->value < *value);
+    if (is_better) earlier.best = MetricRow{static_cast<std::int64_t>(iteration), *value};
+  });
+  return earlier;
 }
 
 std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,

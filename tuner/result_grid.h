@@ -108,6 +108,15 @@ class ResultGrid {
     std::int64_t iteration = 0;
     ExactNumber value;
   };
+  /// What a trial has reported before it went on with another config from a checkpoint of its own,
+  /// since it last became a copy of another trial. That is of another config than the trial has,
+  /// so nothing else counts it.
+  struct Earlier {
+    std::int64_t until = 0;         ///< the iteration with which the config changed
+    std::optional<MetricRow> best;  ///< nothing if no row of it is left
+  };
+  /// Nothing if it has not.
+  std::optional<Earlier> before_change(const Trial& trial, const Objective& objective) const;
   /// By name the last value of each metric that the trial's last result lacks; without those whose
   /// rows are nowhere any more.
   std::map<std::string, MetricRow> earlier_metrics(const Trial& trial) const;

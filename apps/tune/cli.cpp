@@ -35,6 +35,22 @@ std::string exit_codes_text() {
   return text;
 }
 
+/// Options of `command` that stand behind the hyphens and so go to the program, as sentences. Names
+/// of one word, such as "--seed", may be meant for it.
+std::vector<std::string> options_behind_hyphens(const CLI::App& command,
+                                                const std::vector<std::string>& words) {
+  std::vector<std::string> sentences;
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    const bool has_words = name.starts_with("--") && name.find('-', 2) != name.npos;
+    if (!has_words || command.get_option_no_throw(name) == nullptr) continue;
+    sentences.push_back("'" + name +
+                        "' stands behind \"--\" and goes to the program: tune's own options stand "
+                        "before that");
+  }
+  return sentences;
+}
+
 }  // namespace
 
 int run_command_line(std::vector<std::string> arguments) {
@@ -97,6 +113,7 @@ int run_command_line(std::vector<std::string> arguments) {
     print_data(found);
     return exit_ok;
   }
+  print_each_notice(options_behind_hyphens(command, line.spec.command));
   collect_options(command, line.spec);
   return carry_out(command.get_name(), line);
 }

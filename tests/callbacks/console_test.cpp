@@ -298,6 +298,21 @@ TEST_CASE("The console tells of a new best result, once a second at most", "[cal
   CHECK(screen.take().empty());
 }
 
+TEST_CASE("Of equal trials the console names the one with the lower number",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId first = screen.story.add("{}", "lr=0.1").id;
+  const TrialId second = screen.story.add("{}", "lr=0.2").id;
+  screen.setup();
+  screen.start(first);
+  screen.start(second);
+  screen.report(second, 1, R"({"loss":0.5})");
+  screen.report(first, 1, R"({"loss":0.5})");
+  screen.take();
+  screen.step(1);
+  CHECK(screen.take().find("best loss 0.5 by trial_00000") != std::string::npos);
+}
+
 TEST_CASE("The console writes no line for a checkpoint, but counts them", "[callbacks][console]") {
   Screen screen(ConsoleStyle::lines);
   const TrialId id = screen.story.add().id;

@@ -185,6 +185,13 @@ class Lineage(DriverCase):
         for trial in ("0", "1"):
             replayed = self.json("lineage", "results/replay", "--trial", trial)["schedule"]["steps"]
             self.assertEqual(changes_of(replayed), changes_of(schedule))
+        # What came before the last change is of another config: that is said.
+        for command in "best", "status":
+            self.assertIn("only results since its config changed with iteration "
+                          f"{replayed[-1]['from']} count, before that loss was ",
+                          self.tune(command, "results/replay").out)
+        self.assertIn("from checkpoints of their own",
+                      self.tune("export", "results/replay", "--curves", "-", expect=2).err)
         losses = {t["metrics"]["loss"] for t in self.json("ls", "results/replay")}
         self.assertEqual(len(losses), 1)
         w = 0.0

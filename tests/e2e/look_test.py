@@ -1,6 +1,7 @@
 """`tune status`, `ls`, `best`, `checkpoints`: what they show of an experiment with known results."""
 import csv
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -174,6 +175,19 @@ class Best(Look):
         # One that has no number is none of them.
         self.assertEqual(len(self.json("best", "results/spec", "-n", "9")), 4)
 
+    def test_what_the_driver_counts_is_compared_by_its_last_value(self):
+        counted = ["--metric", "training_iteration", "--mode", "min"]
+        best = self.json("best", "results/spec", *counted)
+        self.assertEqual((best["trial_id"], best["value"], best["scope"]), ("trial_00004", 1, "last"))
+        self.assertIn("--scope last", self.tune("best", "results/spec", *counted, "--scope", "avg", expect=2).err)
+        compared = self.json("compare", "results/spec", "0", "3", *counted)["trials"]
+        self.assertEqual([(one["best"], one["last"]) for one in compared], [(None, 3), (None, 10)])
+
+    def test_a_trial_may_be_named_by_its_directory(self):
+        for name in ("results/spec/trial_00002", self.path("results/spec/trial_00002/")):
+            self.assertEqual(self.json("show", "results/spec", name)["trial_id"], "trial_00002")
+        self.tune("show", "results/spec", "elsewhere/trial_00002", expect=2)
+
     def test_takes_another_metric_and_wants_its_mode(self):
         best = self.json("best", "results/spec", "--metric", "half/count", "--mode", "max")
         self.assertEqual((best["trial_id"], best["value"]), ("trial_00003", 5))
@@ -188,6 +202,29 @@ class Best(Look):
 
 
 class BestOfAnother(Case):
+    def test_what_only_some_results_report_themselves_is_known_of_all(self):
+        self.write("train.py", "for i in range(4): print(f'time_this_iter_s: 7\\nloss: {i}' if i == 1 else f'loss: {i}')")
+        self.write("spec.json", {
+            "trainable": {"command": [sys.executable, "train.py"], "plain": {"metrics": ["time_this_iter_s"]}},
+            "metric": "loss", "mode": "min"})
+        self.tune("run", "spec.json", "--progress", "none")
+        rows = [row["time_this_iter_s"] for row in map(json.loads, self.read("results/spec/trial_00000/result.json").splitlines())]
+        self.assertEqual((len(rows), rows[1]), (4, 7))
+        for scope, value in ("last", rows[-1]), ("avg", sum(rows) / 4), ("all", min(rows)):
+            best = self.json("best", "results/spec", "--metric", "time_this_iter_s", "--mode", "min", "--scope", scope)
+            self.assertAlmostEqual(best["value"], value, msg=scope)
+
+    def test_a_curve_leaves_out_metrics_that_are_called_as_its_own_columns(self):
+        self.write("train.py", "import json\nprint(json.dumps({'loss': 1, 'config/lr': 2, 'as': 3}))")
+        self.write("spec.json", {"trainable": {"command": [sys.executable, "train.py", "${args}"], "plain": {}},
+                                 "param_space": {"lr": 0.5}, "metric": "loss", "mode": "min"})
+        self.tune("run", "spec.json", "--progress", "none")
+        done = self.tune("export", "results/spec", "--curves", "-")
+        self.assertEqual(done.out.splitlines()[0], "trial_id,config/lr,training_iteration,time_total_s,as,loss")
+        self.assertIn("'config/lr' is left out, because a column of another meaning has that name", done.err)
+        done = self.tune("export", "results/spec", "--curves", "-", "--lineage")
+        self.assertIn("'as' is left out", done.err)
+
     def test_a_metric_that_the_last_result_lacks_has_the_row_in_which_it_stands(self):
         self.write("train.py", "for i in range(4): print(f'acc: 0.9\\nloss: {4 - i}' if i == 1 else f'loss: {4 - i}')")
         self.write("spec.json", {

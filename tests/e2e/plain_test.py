@@ -54,6 +54,12 @@ class Plain(Case):
         self.run_program("--num-samples", "1", "--", "--epochs", "2")
         self.assertEqual(len(self.rows("train", 0)), 2)
 
+    def test_an_option_of_tune_behind_the_hyphens_is_noticed(self):
+        done = self.run_program("--num-samples", "1", "--", "--max-failures", "2", "--epochs", "2",
+                                expect=1)
+        self.assertIn("'--max-failures' stands behind \"--\" and goes to the program", done.err)
+        self.assertNotIn("'--epochs'", done.err)
+
     def test_a_program_in_path_is_named_without_its_path(self):
         os.mkdir(self.path("bin"))
         self.write("bin/my-trainer", "#!/bin/sh\necho \"val_loss: 0.5 $*\"\n")

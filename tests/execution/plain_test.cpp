@@ -498,7 +498,7 @@ TEST_CASE(
     protocol::Start start;
     start.iteration = 2;
     session.on_command(start);
-    return habits.counted;
+    return habits.kinds.counted;
   };
   CHECK(counted(0.5) == Phase::validation);
   CHECK(counted(8) == Phase::training);
@@ -712,6 +712,41 @@ TEST_CASE("What waits for a next line is a result at the program's end", "[unit]
       "Epoch 0: 100%|##| 2/2 [val_loss=0.5]\rEpoch 1:   0%|  | 0/2 [val_loss=0.5]\r"
       "Epoch 1: 100%|##| 2/2 [val_loss=0.5]\n";
   CHECK(outcome_of("", bars, other).results == std::vector<double>{0.5, 0.5});
+}
+
+TEST_CASE("A last line that has another form than the results is none, and is remarked upon",
+          "[unit][plain]") {
+  using What = LaunchAdvisory::What;
+  const auto of = [](const std::string& out) {
+    PlainHabits habits;
+    return outcome_of(out, "", habits);
+  };
+  Outcome outcome = of("epoch 1 val_loss 0.5\nepoch 2 val_loss 0.4\nRESULT val_loss=0.01\n");
+  CHECK(outcome.results == std::vector<double>{0.5, 0.4});
+  CHECK(outcome.remarked == std::set{What::summary});
+  outcome = of("epoch,val_loss\n1,0.5\n2,0.4\nScore: val_loss=0.01\n");
+  CHECK(outcome.results == std::vector<double>{0.5, 0.4});
+  // What is behind it tells that it was none, and that a colon is not how results are told.
+  outcome =
+      of("epoch 1 val_loss 0.5\nepoch 2 val_loss 0.4\nEvaluated: val_loss=0.3\n"
+         "epoch 3 val_loss 0.2\n");
+  CHECK(outcome.results == std::vector<double>{0.5, 0.4, 0.3, 0.2});
+}
+
+TEST_CASE("Of lines of several processes those of the lowest rank count", "[unit][plain]") {
+  using What = LaunchAdvisory::What;
+  for (const char* const out :
+       {"[rank0]: val_loss: 0.5\n[rank1]: val_loss: 0.6\n[rank1]: val_loss: 0.3\n"
+        "[rank0]: val_loss: 0.4\n",
+        "[rank1]: val_loss: 0.6\n[rank0]: val_loss: 0.5\n[rank0]: val_loss: 0.4\n"
+        "[rank1]: val_loss: 0.3\n"}) {
+    PlainHabits habits;
+    const Outcome outcome = outcome_of(out, "", habits);
+    CHECK(outcome.results == std::vector<double>{0.5, 0.4});
+    CHECK(outcome.remarked == std::set{What::other_rank});
+  }
+  PlainHabits one;
+  CHECK(outcome_of("[rank3]: val_loss: 0.5\n", "", one).results == std::vector<double>{0.5});
 }
 
 TEST_CASE("A program that prints nothing is remarked upon after a minute", "[unit][plain]") {

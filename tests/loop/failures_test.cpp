@@ -149,6 +149,11 @@ TEST_CASE("A program that says on standard output why it fails has that in its f
         "the last line of its stderr: error: bad" + err);
   CHECK(said_of("loss: 0.5\n", "out of memory\n") ==
         "the last line of its stderr: out of memory" + err);
+  // Hydra, and who is like it.
+  CHECK(said_of("", "Could not override '--lr'.\n").find("by '${args_no_hyphens}' behind") !=
+        std::string::npos);
+  // Nothing tells why; what there is to read is there.
+  CHECK(said_of("\n", "") == out.substr(2));
   // An earlier attempt has written that.
   CHECK(said_of("no data\n", "", 1e11) == "see " + log.string());
   std::filesystem::remove_all(dir);

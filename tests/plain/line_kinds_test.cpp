@@ -18,8 +18,8 @@ std::optional<std::string> told(LineKinds& kinds, const std::string& line) {
 }  // namespace
 
 TEST_CASE("Two kinds of lines that come twice each are told once", "[unit][plain]") {
-  std::optional<Phase> counted;
-  LineKinds kinds(counted);
+  KnownKinds known;
+  LineKinds kinds(known);
   CHECK_FALSE(told(kinds, "iter 10: loss 2.98"));
   CHECK_FALSE(told(kinds, "iter 20: loss 2.90"));
   CHECK_FALSE(told(kinds, "step 20: train loss 2.9, mean loss 3.1"));
@@ -30,16 +30,16 @@ TEST_CASE("Two kinds of lines that come twice each are told once", "[unit][plain
 
 TEST_CASE("A line that comes once, and bars whose speed turns round, are no kinds of their own",
           "[unit][plain]") {
-  std::optional<Phase> counted;
-  LineKinds kinds(counted);
+  KnownKinds known;
+  LineKinds kinds(known);
   for (int i = 0; i < 3; ++i) CHECK_FALSE(told(kinds, "epoch 1 loss: 2"));
   CHECK_FALSE(told(kinds, "beforehand loss: 3"));
   for (int i = 0; i < 3; ++i) CHECK_FALSE(told(kinds, "45%|####   | 1.2s/it, loss=2"));
 }
 
 TEST_CASE("Lines wait until a kind comes again, and no more than a handful do", "[unit][plain]") {
-  std::optional<Phase> counted;
-  LineKinds kinds(counted);
+  KnownKinds known;
+  LineKinds kinds(known);
   using Count = LineKinds::Count;
   const auto take = [&](const std::string& line) {
     return kinds.take(closing_line(line, "loss").value(), line);
@@ -52,5 +52,5 @@ TEST_CASE("Lines wait until a kind comes again, and no more than a handful do", 
   const LineKinds::Answer last = take("h loss: 1");
   CHECK(last.counts == Count::yes);
   CHECK(last.held == std::vector<bool>(8, true));
-  CHECK_FALSE(counted);
+  CHECK_FALSE(known.counted);
 }

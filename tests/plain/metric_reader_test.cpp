@@ -18,7 +18,7 @@ MetricReader reader(std::vector<PlainMetric> metrics, std::vector<std::string> c
 
 /// "KIND: LINE", each.
 std::string remarks_of(MetricReader& reader) {
-  constexpr std::array kinds = {"cut", "no result", "no colon", "two numbers"};
+  constexpr std::array kinds = {"cut", "no result", "no colon", "two numbers", "other table"};
   std::string text;
   for (const ReadingRemark& remark : reader.take_remarks()) {
     text += kinds.at(static_cast<std::size_t>(remark.what)) + (": " + remark.line);
@@ -239,6 +239,52 @@ TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]")
   }
 }
 
+TEST_CASE("A row that does not go on with the table is another table's", "[plain][metrics]") {
+  const auto column_of = [](const std::vector<const char*>& lines) {
+    auto of = reader({{"acc", ""}}, {"acc"});
+    std::string column;
+    for (const char* const line : lines) {
+      if (const auto result = of.read(line, false)) {
+        if (!column.empty()) column += ' ';
+        column += std::to_string(*result->find("acc")).substr(0, 4);
+      }
+    }
+    const std::string remarks = remarks_of(of);
+    return remarks.empty() ? column : column + "; " + remarks;
+  };
+  // A matrix behind the table, with a title or none; numbers with another separator.
+  for (const char* const title : {"Confusion matrix:", "", "Done", "=== class report ==="}) {
+    CAPTURE(title);
+    CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "1 0.4 0.22", title, "90 5 5", "4 88 8",
+                     "3 6 91"}) == "0.11 0.22; other table: 90 5 5");
+  }
+  CHECK(column_of({"epoch,acc", "0,0.11", "Importances:", "12,3"}) == "0.11; other table: 12,3");
+  // In between; the table goes on.
+  CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "Recall per class:", "0.7 0.8 0.9", "1 0.4 0.22",
+                   "Saved", "2 0.4 0.33"}) == "0.11 0.22 0.33; other table: 0.7 0.8 0.9");
+  CHECK(column_of({"loss acc", "0.5 0.11", "weights", "10 20", "0.4 0.22"}) ==
+        "0.11 0.22; other table: 10 20");
+  // Names of as many columns: its rows, also one that may be either table's.
+  CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "class prec rec", "0 0.7 0.8", "1 0.7 0.8",
+                   "1 0.4 0.22", "class prec rec", "0 0.7 0.8", "1 0.7 0.8", "2 0.3 0.33"}) ==
+        "0.11 0.22; other table: 0 0.7 0.8");
+  CHECK(column_of({"loss acc", "0.5 0.11", "prec rec", "0.7 0.8"}) == "0.11; other table: 0.7 0.8");
+  // Messages leave it alone, also of as many words.
+  CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "Saving model now", "1 0.4 0.22", "Saved",
+                   "Learning rate down", "2 0.3 0.33"}) == "0.11 0.22 0.33");
+  CHECK(column_of({"step acc", "0 0.11", "Saved model", "100 0.22", "Saved model", "200 0.33"}) ==
+        "0.11 0.22 0.33");
+  CHECK(column_of({"epoch step acc", "0 0 0.11", "Saved", "0 100 0.22", "Saved", "1 0 0.33"}) ==
+        "0.11 0.22 0.33");
+  CHECK(column_of({"loss acc", "0.5 0.11", "Saved", "0.4 0.22", "Model saved to x", "0.3 1"}) ==
+        "0.11 0.22 1.00");
+  CHECK(column_of({"|epoch|acc |", "|-----|----|", "|0    |0.11|", "|-----|----|",
+                   "|1    |0.22|"}) == "0.11 0.22");
+  // Its names again, and other numbers than before.
+  CHECK(column_of({"epoch acc", "0 0.11", "fold two", "epoch acc", "0 0.22", "1 0"}) ==
+        "0.11 0.22 0.00");
+}
+
 TEST_CASE("NaN and infinities are numbers, as any language writes them", "[plain][metrics]") {
   CHECK(std::isnan(number_behind("loss: nan", "loss", NumberForm::colon).value()));
   CHECK(std::isnan(number_behind("loss=NaN,", "loss", NumberForm::colon).value()));
@@ -334,6 +380,18 @@ TEST_CASE("What a bar has said counts once, though a newline ends its last drawi
   CHECK_FALSE(of.read("Epoch 1: 100%|#| 8/8 [2it/s, loss=0.5]", true, 1));
   CHECK(of.read("Epoch 1: 100%|#| 8/8 [2it/s, loss=0.4]", true, 1));
   CHECK_FALSE(of.read("Epoch 1: 100%|#| 8/8 [3it/s, loss=0.4]", false, 1));  // it closes
+}
+
+TEST_CASE("A bar without a percentage has said its value before a newline ends it",
+          "[unit][plain]") {
+  auto of = reader({{"loss", ""}}, {"loss"});
+  for (const char* const title : {"Epoch 1/2 ", "Epoch 2/2 "}) {
+    const std::string begin = title;
+    CHECK(of.read(begin + "1/3 [=..] loss: 0.5", true));
+    CHECK_FALSE(of.read(begin + "2/3 [==.] loss: 0.5", true));
+    CHECK_FALSE(of.read(begin + "3/3 [===] loss: 0.5", false));
+  }
+  CHECK(of.read("Epoch 2/2 done [3/3] loss: 0.5", false));
 }
 
 TEST_CASE("A new bar, or a line, that comes to the value of the one before counts",
@@ -456,6 +514,9 @@ TEST_CASE("Below its title an epoch's bar has one result, the one of all steps",
                   "1/3 ━━ 0s 36ms/step - loss: 2.8\b\b\b\b\r3/3 ━━ 0s 52ms/step - loss: 3.5 - acc: "
                   "0.8\n1/4 ━━ 0s - loss: 2.1\b\b\b\b\r4/4 ━━ 0s 19ms/step - loss: 2.8\n") ==
         Losses{3.5, 3.5});
+  // Of two last drawings the last one, which has what the metric has come to.
+  CHECK(losses_of("Epoch 1/2\n1/3 ━━ 2s - loss: 3.7\r3/3 ━━ 2s - loss: 3.5\r3/3 ━━ 2s - loss: 3.4\n"
+                  "Epoch 2/2\n3/3 ━━ 0s - loss: 2.5\r3/3 ━━ 0s - loss: 2.4\n") == Losses{3.4, 2.4});
   // Of unknown length.
   CHECK(losses_of("Epoch 1/2\n      1/Unknown - 0s - loss: 0.9\n      2/Unknown - 0s - loss: 0.8\n"
                   "2/2 [==] - 0s - loss: 0.8\n") == Losses{0.8});

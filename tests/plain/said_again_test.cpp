@@ -17,11 +17,12 @@ using Kind = SaidAgain::Kind;
 using Lines = std::vector<std::pair<std::size_t, std::string>>;
 
 /// Which of the lines, each with its stream, are results: "r", echoes: "e", summaries: "s", of
-/// another kind: "o". `counted`: the phase that counts, if it is known; `earlier`: lines of earlier
-/// launches.
+/// another kind: "o"; the last line is the program's last. `counted`: the phase that counts, if it
+/// is known; `earlier`: lines of earlier launches.
 std::string judged(const Lines& lines, std::optional<Phase> counted = {},
                    const Lines& earlier = {}) {
-  SaidAgain again(counted);
+  KnownKinds known{counted};
+  SaidAgain again(known);
   std::string kinds;
   const auto judge = [&](std::size_t stream, const std::string& line) {
     again.see(stream, line);
@@ -35,7 +36,10 @@ std::string judged(const Lines& lines, std::optional<Phase> counted = {},
   again.begin_launch();
   kinds.clear();
   for (const auto& [stream, line] : lines) judge(stream, line);
-  std::replace(kinds.begin(), kinds.end(), 'h', 'r');
+  const bool are_odd = again.kinds().has_odd();
+  for (const bool counts : again.kinds().settle_at_end()) {
+    kinds[kinds.find('h')] = counts ? 'r' : are_odd ? 's' : 'o';
+  }
   return kinds;
 }
 
@@ -97,16 +101,16 @@ TEST_CASE("A line that sums up may have more digits than the results", "[unit][p
                 {0, "Best val_loss: 6.6123"}}) == "rrs");
   CHECK(judged({{0, "Epoch 1 val_loss: 0.041"},
                 {0, "Epoch 2 val_loss: 0.017"},
-                {0, "Best val_loss: 0.0164"}}) == "rrr");
+                {0, "Best val_loss: 0.0164"}}) == "rrs");
   CHECK(judged({{0, "1 val_loss: 0.109"}, {1, "INFO val_loss: 0.109432"}}) == "re");
   CHECK(judged({{0, "1 val_loss: 0.5"}, {1, "INFO val_loss: 0.53"}}) == "rr");
   CHECK(judged({{0, "1 val_loss: inf"}, {1, "2 val_loss: 0.5"}}) == "rr");
 }
 
 TEST_CASE("The best result of the trial that it is a copy of is none of its own", "[unit][plain]") {
-  std::optional<Phase> counted;
+  KnownKinds known;
   const auto judge = [&](const std::string& line, bool knows) {
-    SaidAgain again(counted);
+    SaidAgain again(known);
     if (knows) again.know({0.2, 0.9});
     for (const double value : {0.5, 0.4}) {
       const std::string epoch = "Epoch 7 val_loss: " + std::to_string(value);
@@ -116,8 +120,8 @@ TEST_CASE("The best result of the trial that it is a copy of is none of its own"
     return again.judge(0, line, closing_line(line, "val_loss"), {value}).kind;
   };
   CHECK(judge("Best val_loss: 0.2", true) == Kind::summary);
-  CHECK(judge("Best val_loss: 0.2", false) == Kind::result);
-  CHECK(judge("New best val_loss: 0.1", true) == Kind::result);
+  CHECK(judge("Best val_loss: 0.2", false) == Kind::held);
+  CHECK(judge("New best! Epoch 9 val_loss: 0.1", true) == Kind::result);
 }
 
 TEST_CASE("A line that sums up is told apart, whatever numbers and units the results begin with",
@@ -158,7 +162,8 @@ TEST_CASE("What is measured after the training is no result, whatever its value"
 TEST_CASE("A program that measures by a test each time has results", "[unit][plain]") {
   CHECK(judged({{0, "pretrain 1 test val_loss: 0.3"},
                 {0, "pretrain 2 test val_loss: 0.2"},
-                {0, "finetune 1 test val_loss: 0.1"}}) == "rrr");
+                {0, "finetune 1 test val_loss: 0.1"},
+                {0, "finetune 2 test val_loss: 0.1"}}) == "rrrr");
 }
 
 TEST_CASE("Of lines of training and of validation one sort counts, whatever their values",
@@ -207,12 +212,12 @@ TEST_CASE("Another trial of the program knows which lines count", "[unit][plain]
         "or");
   CHECK(judged({{0, "train 1 val_loss: 0.5"}, {0, "val 1 val_loss: 0.4"}}, Phase::training) ==
         "ro");
-  std::optional<Phase> counted;
-  SaidAgain again(counted);
+  KnownKinds known;
+  SaidAgain again(known);
   const std::string line = "train 1 val_loss: 0.5";
   CHECK(again.judge(0, line, closing_line(line, "val_loss"), {0.5}).kind == Kind::held);
   CHECK(again.judge(0, line, closing_line(line, "val_loss"), {0.4}).held == std::vector{true});
-  CHECK(counted == Phase::training);
+  CHECK(known.counted == Phase::training);
 }
 
 TEST_CASE("Lines that have the metric alone are the results, not those with a word for a phase",
@@ -317,7 +322,7 @@ TEST_CASE("A line that may be a result is one", "[unit][plain]") {
   const std::vector<std::pair<std::size_t, std::string>> epochs = {{0, "epoch 1 val_loss: 0.3"},
                                                                    {0, "epoch 2 val_loss: 0.2"}};
   for (const char* const line : {"epoch 3 val_loss: 0.2 (best)", "New best! epoch 3 val_loss: 0.1",
-                                 "finetune 1 val_loss: 0.2", "contest 1 val_loss: 0.9"}) {
+                                 "INFO epoch 3 val_loss: 0.1", "epoch 3 val_loss: 0.1 time: 3 s"}) {
     CAPTURE(line);
     auto lines = epochs;
     lines.emplace_back(0, line);
@@ -326,6 +331,94 @@ TEST_CASE("A line that may be a result is one", "[unit][plain]") {
   // Who prints in several ways is not judged.
   CHECK(judged({{0, "a val_loss: 0.3"}, {0, "b val_loss: 0.2"}, {0, "best val_loss: 0.2"}}) ==
         "rrr");
+}
+
+TEST_CASE("A last line of another form than the results is none, whatever its value",
+          "[unit][plain]") {
+  const auto after = [](const Lines& rows, const char* line) {
+    Lines lines = rows;
+    lines.emplace_back(0, line);
+    return judged(lines);
+  };
+  const Lines epochs = {{0, "epoch 1: val_loss=0.3 lr=0.1"}, {0, "epoch 2: val_loss=0.2 lr=0.1"}};
+  for (const char* const line :
+       {"RESULT val_loss=0.01", "Held-out val_loss=0.01", "val_loss: 0.01", "{\"val_loss\": 0.01}",
+        "wandb:  val_loss: 0.01", "finetune 1 val_loss: 0.01", "epoch: 3, val_loss: 0.1 params: 9",
+        "RESULT epoch 2: val_loss=0.01"}) {
+    CAPTURE(line);
+    CHECK(after(epochs, line) == "rrs");
+  }
+  const Lines logged = {{0, "INFO:x:val_loss = 0.3, step = 1"},
+                        {0, "INFO:x:val_loss = 0.2, step = 2"}};
+  CHECK(after(logged, "INFO:x:Saving dict for step 2: step = 2, val_loss = 0.1") == "rrs");
+  // JSON lines, the last one with another object.
+  const Lines objects = {{0, R"({"val_loss": 0.3, "epoch": 1})"},
+                         {0, R"({"val_loss": 0.2, "epoch": 2})"}};
+  CHECK(after(objects, R"({"val_loss": 0.1, "params": 9})") == "rrs");
+  CHECK(after(objects, R"({"val_loss": 0.1, "epoch": 3, "best": 1})") == "rrr");
+  CHECK(after(objects, R"({"val_loss": 0.1})") == "rrr");
+  // Several of them, and one that comes again.
+  CHECK(judged({{0, "epoch 1 val_loss: 0.3"},
+                {0, "epoch 2 val_loss: 0.2"},
+                {0, "RESULT val_loss: 0.1"},
+                {0, "Held-out val_loss: 0.1"}}) == "rrss");
+  CHECK(judged({{0, "epoch 1 val_loss: 0.3"},
+                {0, "epoch 2 val_loss: 0.2"},
+                {0, "Fold 1 val_loss: 0.15"},
+                {0, "epoch 1 val_loss: 0.4"},
+                {0, "epoch 2 val_loss: 0.1"},
+                {0, "Fold 2 val_loss: 0.09"}}) == "rrrrrr");
+  CHECK(judged({{0, "epoch 1 val_loss: 0.3"},
+                {0, "epoch 2 val_loss: 0.2"},
+                {0, "Fold 1 val_loss: 0.15"},
+                {0, "Fold 2 val_loss: 0.09"}}) == "rrrr");
+  // What tells a time has other words at another time.
+  CHECK(judged({{0, "epoch 1 eta 1 h 2 min 5 s val_loss: 0.3"},
+                {0, "epoch 2 eta 1 min 5 s val_loss: 0.2"},
+                {0, "epoch 3 eta 5 s val_loss: 0.1"}}) == "rrr");
+  // Who has another form each time has none.
+  Lines words;
+  for (const char* const word : {"a", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}) {
+    words.emplace_back(0, std::string(word) + " val_loss: 0.3");
+  }
+  CHECK(judged(words) == std::string(words.size(), 'r'));
+  // A table's rows have no name in front of the number.
+  KnownKinds known;
+  SaidAgain again(known);
+  for (const double value : {0.3, 0.2}) {
+    CHECK(again.judge(0, "1 0.5", row_of_table(), {value}).kind == Kind::result);
+  }
+  CHECK(again.judge(0, "val_loss: 0.1", closing_line("val_loss: 0.1", "val_loss"), {0.1}).kind ==
+        Kind::held);
+}
+
+TEST_CASE("Once lines have come twice, what bars show is no result", "[unit][plain]") {
+  KnownKinds known;
+  const auto judged_in = [&](const std::vector<std::string>& lines) {
+    SaidAgain again(known);
+    std::string kinds;
+    double value = 9;
+    for (const std::string& line : lines) {
+      const auto [kind, held] =
+          again.judge(0, line, closing_line(line, "val_loss"), {value -= 0.25});
+      for (const bool counts : held) kinds[kinds.find('h')] = counts ? 'r' : 's';
+      kinds += "rhoes"[static_cast<std::size_t>(kind)];
+    }
+    return kinds;
+  };
+  const std::string bar = "Epoch 1: 50%|## | 1/2, val_loss=0.7", line = "epoch 1 val_loss: 0.5";
+  CHECK(judged_in({bar, bar, bar}) == "rrr");
+  CHECK_FALSE(known.has_lines);
+  CHECK(judged_in({bar, bar, line, bar, line, bar, bar, line}) == "rrrrroor");
+  CHECK(known.has_lines);
+  // A bar's phase tells nothing of lines.
+  known = {};
+  const std::string training = "Training: 50%|## | 1/2, val_loss=0.7";
+  CHECK(judged_in({training, training, line, training, line, training, line}) == "rrrrror");
+  known = {};
+  CHECK(judged_in({bar, bar, line, bar, line}) == "rrrrr");
+  // So it is in all trials of the program.
+  CHECK(judged_in({bar, bar, line, bar, line}) == "ooror");
 }
 
 TEST_CASE("A restored program that prints all numbers of its checkpoint has evaluated that",

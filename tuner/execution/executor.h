@@ -119,6 +119,9 @@ struct LaunchAdvisory {
     several_kinds,  ///< lines of different kinds with the metric count as results
     other_kind,     ///< it prints the metric in lines of several kinds, of which one counts
     lacking,        ///< it prints some of the metrics that a result waits for, and not all
+    other_table,    ///< a row of numbers is left out, since it does not go on with the table
+    other_rank,     ///< it runs as several processes, of which one prints the results
+    bar,            ///< it prints the metric in a progress bar, too, which is left out
   };
   LaunchId launch{};
   What what{};

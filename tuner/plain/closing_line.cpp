@@ -13,6 +13,20 @@ namespace tune {
 
 namespace {
 
+/// Takes a unit of time from the front of `text`, with the blank in front of it: of "2 min 5 s" the
+/// first one is not there at another time.
+void take_unit(std::string_view& text) {
+  constexpr std::string_view units[] = {"h",       "hour", "hours",  "m",   "min",     "mins",
+                                        "minutes", "s",    "minute", "sec", "seconds", "secs",
+                                        "second",  "ms",   "day",    "d",   "days",    "hr"};
+  if (!text.starts_with(' ')) return;
+  const std::string_view rest = text.substr(1);
+  const auto end = std::find_if_not(rest.begin(), rest.end(), is_letter);
+  const std::string_view word(rest.begin(), end);
+  if (std::find(std::begin(units), std::end(units), word) == std::end(units)) return;
+  text = rest.substr(word.size());
+}
+
 /// The length of the number that `text` begins with, such as "nan" or "1e-05", with a unit behind
 /// it: "3ms/step" is "950us/step" at another time. None: 0.
 std::size_t number_with_unit(std::string_view text) {
@@ -21,6 +35,7 @@ std::size_t number_with_unit(std::string_view text) {
   const bool is_word = is_letter(text[text.size() - rest.size() - 1]);
   if (is_word && !rest.empty() && is_letter(rest.front())) return 0;  // "info"
   while (!rest.empty() && (is_letter(rest.front()) || rest.front() == '/')) rest.remove_prefix(1);
+  take_unit(rest);
   return text.size() - rest.size();
 }
 
@@ -86,7 +101,33 @@ Phase phase_in(std::string_view text, std::size_t& word_at) {
   return phase;
 }
 
+/// "epoch" and "lr" of "epoch=3 lr=0.1 loss=0.5", where `name` is "loss"; not what tells a time,
+/// which is no more there at the end.
+std::vector<std::string> neighbours_in(std::string_view line, std::string_view name) {
+  constexpr std::size_t most = 64;
+  constexpr std::string_view times[] = {"eta", "time", "elapsed", "remaining"};
+  std::vector<std::string> names;
+  for (std::size_t at = line.find_first_of(":="); at != line.npos && names.size() < most;
+       at = line.find_first_of(":=", at + 1)) {
+    std::size_t end = at;
+    while (end > 0 && (is_blank(line[end - 1]) || is_quote(line[end - 1]))) --end;
+    std::size_t begin = end;
+    while (begin > 0 && is_in_name(line[begin - 1])) --begin;
+    const std::string_view found = line.substr(begin, end - begin);
+    if (found.empty() || found == name || !is_letter(found.front())) continue;
+    if (std::find(std::begin(times), std::end(times), found) != std::end(times)) continue;
+    if (number_at(line.substr(at), NumberForm::colon).value) names.emplace_back(found);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 }  // namespace
+
+ClosingLine row_of_table() {
+  return {.beginning = "\t", .sums_up = false};  // no line with a name begins so
+}
 
 const char* to_string(Phase phase) {
   switch (phase) {
@@ -102,7 +143,8 @@ const char* to_string(Phase phase) {
   return "";
 }
 
-std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name) {
+std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name,
+                                        bool overwritten) {
   const auto at = place_of_number(line, name);
   if (!at) return std::nullopt;
   std::string small(line);
@@ -123,9 +165,11 @@ std::optional<ClosingLine> closing_line(std::string_view line, std::string_view 
     rest.remove_prefix(std::max<std::size_t>(number, 1));
   }
   closing.after_words = after_words_in(beginning);
+  closing.is_bar = overwritten || (line.find('%') != line.npos && line.find('|') != line.npos);
   const std::size_t first = small.find_first_not_of(" \t");
   closing.word = first < *at ? first : *at;
   closing.phase = phase_in(std::string_view(small).substr(0, *at), closing.word);
+  if (!closing.is_bar) closing.neighbours = neighbours_in(small, small.substr(*at, name.size()));
   return closing;
 }
 

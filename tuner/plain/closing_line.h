@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tune {
 
@@ -28,8 +29,14 @@ struct ClosingLine {
   std::uint32_t after_words = 0;
   Phase phase = Phase::unnamed;  ///< the last one that is named in front of it
   std::size_t word = 0;          ///< where the word for that begins; else the line's first word
+  /// Of the other numbers that the line has behind a colon, sorted: "epoch", "lr".
+  std::vector<std::string> neighbours = {};
+  bool is_bar = false;  ///< a progress bar's drawing
 };
-/// Nothing: `name` with a number is not in `line`.
-std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name);
+/// Nothing: `name` with a number is not in `line`. `overwritten`: see LineSplitter.
+std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name,
+                                        bool overwritten = false);
+/// The line of a row in a table, which has no name in it.
+ClosingLine row_of_table();
 
 }  // namespace tune

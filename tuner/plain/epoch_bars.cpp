@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "tuner/plain/named_number.h"
 
@@ -20,6 +22,15 @@ std::string_view title_of(std::string_view line) {
   const std::string_view before = line.substr(0, line.find_first_of("%|["));
   if (before.size() == line.size()) return line;
   return before.substr(0, before.find_last_not_of("0123456789 ") + 1);
+}
+
+/// What stays the same from one drawing of a bar to the next, whatever signs it is drawn with.
+std::string shape_of(std::string_view line) {
+  constexpr std::string_view signs = "/:|%[]()";
+  std::string shape;
+  std::copy_if(line.begin(), line.end(), std::back_inserter(shape),
+               [signs](char c) { return is_letter(c) || signs.find(c) != signs.npos; });
+  return shape;
 }
 
 std::optional<std::int64_t> take_count(std::string_view& text) {
@@ -75,8 +86,10 @@ TitledBars::Drawing TitledBars::take(std::string_view line, bool overwritten, bo
   // A newline ends a bar's last drawing, and the one before another bar opens. That of the next
   // epoch shows the values of the one before until it is full, whatever has ended that.
   const bool is_next_part = has_bar && !is_full && is_next_title(title_, title);
-  const bool goes_on = is_next_part || (overwritten ? is_overwritten_ || has_same_title
-                                                    : is_overwritten_ && has_same_title);
+  std::string shape = shape_of(line);
+  const bool is_last_drawing = is_overwritten_ && (has_same_title || shape == shape_);
+  const bool goes_on =
+      is_next_part || (overwritten ? is_overwritten_ || has_same_title : is_last_drawing);
   const bool is_next = goes_on && has_bar && is_next_title(title_, title);
   const Drawing drawing = !goes_on || !is_same        ? Drawing::other
                           : is_next && lacks_result() ? Drawing::next
@@ -91,6 +104,7 @@ TitledBars::Drawing TitledBars::take(std::string_view line, bool overwritten, bo
     has_result_ = true;
   }
   title_ = title;
+  shape_ = std::move(shape);
   is_overwritten_ = overwritten;
   return drawing;
 }

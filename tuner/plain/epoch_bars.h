@@ -47,6 +47,7 @@ class TitledBars {
   bool lacks_result() const { return !has_result_ && (!needs_other_ || has_other_); }
 
   std::string title_;       ///< of the last line that was asked about
+  std::string shape_;       ///< of it: its words, without numbers
   std::string seen_title_;  ///< of the last bar
   bool is_overwritten_ = false;
   bool is_full_ = false;

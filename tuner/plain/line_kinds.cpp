@@ -7,8 +7,12 @@
 namespace tune {
 
 LineKinds::Answer LineKinds::take(const ClosingLine& line, std::string_view text) {
+  if (is_left_out_bar(line)) return {Count::no};
   const bool is_first_to_name = line.phase != Phase::unnamed && !counted_;
-  if (!counted_) counted_ = settled_by(line);
+  if (!counted_) {
+    counted_ = settled_by(line);
+    known_.is_by_bars = counted_ && line.is_bar;
+  }
   const bool is_open = !counted_ && (is_first_to_name || !held_.empty());
   if (is_open && held_.size() < most_held) {
     held_.push_back({line, std::string(text)});
@@ -17,15 +21,64 @@ LineKinds::Answer LineKinds::take(const ClosingLine& line, std::string_view text
   has_named_ = has_named_ || line.phase != Phase::unnamed || !held_.empty();
   Answer answer;
   for (const Held& held : std::exchange(held_, {})) {
-    answer.held.push_back(is_counted(held.line.phase));
+    answer.held.push_back(is_counted(held.line));
     if (answer.held.back()) note(held.line, held.text);
   }
-  if (is_counted(line.phase)) {
-    note(line, text);
-  } else {
+  if (!is_counted(line)) {
     answer.counts = Count::no;
+    return answer;
+  }
+  if (must_wait(line)) {
+    odd_.push_back({line, std::string(text)});
+    return {Count::later};
+  }
+  has_many_forms_ = has_many_forms_ || odd_.size() == most_held;
+  for (const Held& odd : std::exchange(odd_, {})) {
+    answer.held.push_back(true);
+    note(odd.line, odd.text);
+  }
+  // What waited may have told that bars do not count.
+  if (is_left_out_bar(line)) {
+    answer.counts = Count::no;
+  } else {
+    note(line, text);
   }
   return answer;
+}
+
+bool LineKinds::is_left_out_bar(const ClosingLine& line) const {
+  const auto is_mine = [&](const Kind& kind) {
+    return kind.is_bar && kind.beginning == line.beginning;
+  };
+  return known_.has_lines && (line.is_bar || std::any_of(kinds_.begin(), kinds_.end(), is_mine));
+}
+
+/// The words before the metric are the same, or have others in front of them ("New best! epoch 3").
+/// A number that all lines of the kind have may be missing in one, but not have another, which none
+/// has, in its place.
+bool LineKinds::is_like(const Kind& kind, const ClosingLine& line) {
+  if (kind.beginning == line.beginning) {
+    const auto has_all = [](const auto& names, const auto& of) {
+      return std::includes(names.begin(), names.end(), of.begin(), of.end());
+    };
+    return kind.lines < 2 || has_all(line.neighbours, kind.neighbours) ||
+           has_all(kind.some_neighbours, line.neighbours);
+  }
+  const bool has_words = kind.beginning.find_first_not_of(" :\t") != kind.beginning.npos;
+  const bool may_sum_up = line.sums_up && line.beginning.find("new") == line.beginning.npos;
+  return has_words && !may_sum_up && line.beginning.ends_with(' ' + kind.beginning);
+}
+
+/// A bar has other words as its speed turns round.
+bool LineKinds::is_odd(const ClosingLine& line) const {
+  if (!has_repeated_ || line.is_bar || has_many_forms_ || kinds_.size() == most_kinds) return false;
+  return std::none_of(kinds_.begin(), kinds_.end(),
+                      [&](const Kind& kind) { return is_like(kind, line); });
+}
+
+bool LineKinds::must_wait(const ClosingLine& line) const {
+  const auto is_same = [&](const Held& odd) { return odd.line.beginning == line.beginning; };
+  return is_odd(line) && odd_.size() < most_held && std::none_of(odd_.begin(), odd_.end(), is_same);
 }
 
 /// Which lines count is known once a kind has come again, so that a single one at the begin or the
@@ -69,12 +122,22 @@ std::vector<bool> LineKinds::settle_at_end() {
   const Phase counted = counted_.value_or(has_unnamed ? Phase::unnamed : most);
   std::vector<bool> counts;
   for (const Held& held : std::exchange(held_, {})) counts.push_back(held.line.phase == counted);
+  counts.resize(counts.size() + std::exchange(odd_, {}).size(), false);
   return counts;
 }
 
 /// A line before the first one that names a phase has counted when it came: in all launches alike.
-bool LineKinds::is_counted(Phase phase) const {
-  return !counted_ || phase == *counted_ || (phase == Phase::unnamed && !has_named_);
+bool LineKinds::is_counted(const ClosingLine& line) const {
+  if (known_.is_by_bars && !line.is_bar) return true;
+  return !counted_ || line.phase == *counted_ || (line.phase == Phase::unnamed && !has_named_);
+}
+
+/// Which bars count tells nothing of lines.
+void LineKinds::prefer_lines() {
+  known_.has_lines = true;
+  if (!std::exchange(known_.is_by_bars, false)) return;
+  counted_.reset();
+  has_named_ = false;
 }
 
 void LineKinds::note(const ClosingLine& line, std::string_view text) {
@@ -84,17 +147,31 @@ void LineKinds::note(const ClosingLine& line, std::string_view text) {
   auto mine = std::find_if(kinds_.begin(), kinds_.end(), is_mine);
   if (mine == kinds_.end()) {
     if (kinds_.size() == most_kinds) return;
-    // A bar tells its speed now as it/s, now as s/it.
-    const bool is_bar = text.find('%') != text.npos && text.find('|') != text.npos;
-    mine = kinds_.insert(kinds_.end(), {line.beginning, line.phase, std::string(text), is_bar});
+    mine = kinds_.insert(kinds_.end(), {line.beginning, line.phase, std::string(text), line.is_bar,
+                                        line.neighbours, line.neighbours});
+  }
+  std::erase_if(mine->neighbours, [&](const std::string& name) {
+    return !std::binary_search(line.neighbours.begin(), line.neighbours.end(), name);
+  });
+  constexpr std::size_t most_neighbours = 256;
+  for (const std::string& name : line.neighbours) {
+    auto& some = mine->some_neighbours;
+    const auto at = std::lower_bound(some.begin(), some.end(), name);
+    if ((at == some.end() || *at != name) && some.size() < most_neighbours) some.insert(at, name);
   }
   ++mine->lines;
   ++mine->lines_of_launch;
   has_repeated_ = has_repeated_ || mine->lines > 1;
+  const auto is_bar = [](const Kind& kind) { return kind.is_bar; };
+  const bool comes_again = !mine->is_bar && mine->lines > 1;
+  if (comes_again && !known_.has_lines && std::any_of(kinds_.begin(), kinds_.end(), is_bar)) {
+    prefer_lines();
+  }
 }
 
 void LineKinds::begin_launch() {
   held_.clear();
+  odd_.clear();
   for (Kind& kind : kinds_) kind.lines_of_launch = 0;
 }
 

@@ -13,14 +13,21 @@
 
 namespace tune {
 
+/// What is known of a program's lines from all its launches.
+struct KnownKinds {
+  std::optional<Phase> counted = {};  ///< the phase whose lines are its results
+  bool is_by_bars = false;  ///< the lines that told that were bars: of other lines it tells nothing
+  bool has_lines = false;   ///< it has results in lines of their own: those of bars count no more
+};
+
 /// Kinds are told apart by the phase that a line names, and those that name none by the text before
 /// the metric. Those that name none count, if they come again: they have the metric as the user
-/// calls it. Else those of the phase that tells most do.
+/// calls it. Else those of the phase that tells most do. Once two lines have been alike, one that
+/// is not waits for the next line: as a program's last words it is none of its curve.
 class LineKinds {
  public:
-  /// `counted`: the phase whose lines are the program's results, once that is known; of all its
-  /// launches, and outlives this.
-  explicit LineKinds(std::optional<Phase>& counted) : counted_(counted) {}
+  /// `known`: outlives this.
+  explicit LineKinds(KnownKinds& known) : known_(known), counted_(known.counted) {}
 
   enum class Count {
     yes,
@@ -35,8 +42,10 @@ class LineKinds {
   /// The next line, which has a metric and is neither an echo nor a summary.
   Answer take(const ClosingLine& line, std::string_view text);
 
+  /// Whether what waits does so since it is not like the lines before.
+  bool has_odd() const { return !odd_.empty(); }
   /// No line will come any more: of each that waits, whether it counts. Those that name no phase
-  /// do, if there was one, else those of the phase that tells most.
+  /// do, if there was one, else those of the phase that tells most; and none that is odd.
   std::vector<bool> settle_at_end();
   /// What came so far was printed by earlier launches: none of it waits any more.
   void begin_launch();
@@ -59,6 +68,8 @@ class LineKinds {
     Phase phase = Phase::unnamed;
     std::string first_line;
     bool is_bar = false;
+    std::vector<std::string> neighbours = {};       ///< that all of them have
+    std::vector<std::string> some_neighbours = {};  ///< that some have
     std::size_t lines = 0;
     std::size_t lines_of_launch = 0;
   };
@@ -70,13 +81,21 @@ class LineKinds {
   static constexpr std::size_t most_held = 8;
 
   std::optional<Phase> settled_by(const ClosingLine& line) const;
-  bool is_counted(Phase phase) const;
+  bool is_counted(const ClosingLine& line) const;
+  void prefer_lines();
+  bool is_left_out_bar(const ClosingLine& line) const;
+  bool is_odd(const ClosingLine& line) const;
+  static bool is_like(const Kind& kind, const ClosingLine& line);
+  bool must_wait(const ClosingLine& line) const;
   void note(const ClosingLine& line, std::string_view text);
 
+  KnownKinds& known_;
   std::optional<Phase>& counted_;
-  std::vector<Kind> kinds_;  ///< of the lines that count
-  std::string last_;         ///< how the last of them begins
-  std::vector<Held> held_;   ///< the first of them names a phase
+  std::vector<Kind> kinds_;      ///< of the lines that count
+  std::string last_;             ///< how the last of them begins
+  std::vector<Held> held_;       ///< the first of them names a phase
+  std::vector<Held> odd_;        ///< lines that are not like those that count
+  bool has_many_forms_ = false;  ///< so many that the form tells nothing
   std::uint32_t after_words_ = 0;
   bool has_named_ = false;  ///< a line has named a phase
   bool has_repeated_ = false;

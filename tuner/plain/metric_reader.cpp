@@ -102,7 +102,7 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   const bool is_quoted = of.quoted.take(line, overwritten);
   of.bars.see(line);
   const bool is_json = !is_quoted && read_json(line);
-  if (!is_json) forms_->table.read(is_quoted ? "" : line, reading_.metrics);
+  forms_->table.read(is_quoted || is_json ? "" : line, reading_.metrics);
   for (std::size_t i = 0; i < reading_.metrics.size(); ++i) {
     const PlainMetric& metric = reading_.metrics[i];
     if (expressions_->compiled[i]) {
@@ -183,8 +183,9 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
     if (of.has_epochs_result) return std::nullopt;
     if (!of.is_part) of.shown.clear();
     for (Pending& value : values) put(of.shown, std::move(value));
-    // Keras draws all steps twice where it validates, the second time with the values of that.
-    of.is_part = kind == Line::part || !has_all_named(of.shown);
+    // Keras draws all steps twice, the second time with the values of the validation, and those of
+    // the training as they were at the end: that drawing is the one that nothing overwrites.
+    of.is_part = kind == Line::part || overwritten || !has_all_named(of.shown);
     if (of.is_part) return std::nullopt;
     of.has_epochs_result = true;
     is_unchanged(of.shown);
@@ -223,6 +224,10 @@ std::optional<Metrics> MetricReader::metrics_of(std::vector<Pending> values) {
   } catch (const std::exception&) {
     return std::nullopt;  // names that are no UTF-8
   }
+}
+
+bool MetricReader::is_row(std::string_view metric) const {
+  return forms_->table.find(metric).value.has_value();
 }
 
 /// Whether all metrics that are read by name are there.
@@ -265,7 +270,10 @@ void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool 
   const bool is_behind_blank = found.is_none();
   if (is_behind_blank) found = find_number(line, name, NumberForm::blank);
   if (found.is_none()) found.number = forms_->table.find(name);
-  if (found.is_none()) return;
+  if (found.is_none()) {
+    if (forms_->table.is_foreign_of(name)) note(ReadingRemark::What::other_table, line, name);
+    return;
+  }
   const bool is_left_out = is_behind_blank && forms_->has_colon[metric];
   if (is_quoted || found.is_ruled_out) {
     note(ReadingRemark::What::no_result, line, name);

@@ -55,6 +55,9 @@ class MetricReader {
   /// known from them, and all else is forgotten.
   void begin_launch();
 
+  /// Whether the line that was read last is a row of a table with `metric`.
+  bool is_row(std::string_view metric) const;
+
   /// Those of `closing` that no number has come for since the last result.
   std::vector<std::string> lacking() const;
   /// How often one of `closing` has come since the last result, if that is more than usual: three

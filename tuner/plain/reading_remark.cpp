@@ -43,6 +43,11 @@ std::string sentence_of(const ReadingRemark& remark) {
     case ReadingRemark::What::no_colon:
       return begin + ", which counts as none, as '" + remark.name +
              "' stood before a colon earlier" + remedy;
+    case ReadingRemark::What::other_table:
+      return begin + ", which has as many numbers as its table with '" + remark.name +
+             "' has columns, and does not go on with that: it counts as none. If it is a row of "
+             "that, print the names again above it, or say how results are read: \"metrics\" "
+             "(docs/plain.md)";
     case ReadingRemark::What::two_numbers: {
       const Json metrics{{remark.name, expression_in_brackets(remark.name)}};
       return begin +

@@ -11,8 +11,9 @@ struct ReadingRemark {
     no_result,    ///< a number is left out, since it stands in source, in settings and the like
     no_colon,     ///< a number is left out, since its name stood before a colon earlier
     two_numbers,  ///< of two numbers the first one is taken: "0.5 (0.6)"
+    other_table,  ///< a row of numbers is left out, since it does not go on with the table
   };
-  static constexpr int whats = 4;
+  static constexpr int whats = 5;
 
   What what{};
   std::string line;

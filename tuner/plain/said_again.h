@@ -36,8 +36,8 @@ class SaidAgain {
     std::vector<bool> held = {};  ///< see LineKinds
   };
 
-  /// `counted`: see LineKinds.
-  explicit SaidAgain(std::optional<Phase>& counted) : kinds_(counted), counted_(counted) {}
+  /// `known`: see LineKinds.
+  explicit SaidAgain(KnownKinds& known) : kinds_(known), counted_(known.counted) {}
 
   /// Any line, before it is judged. `stream`: 0 or 1.
   void see(std::size_t stream, std::string_view line) { title_ = titles_[stream].take(line); }

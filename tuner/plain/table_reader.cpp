@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 namespace tune {
 
@@ -36,7 +37,76 @@ bool begins_as_number(std::string_view cell) {
                            number_of_cell(cell).value.has_value());  // NaN
 }
 
+std::optional<std::int64_t> whole_number(std::string_view cell) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  const bool is_whole = error == std::errc() && end == cell.data() + cell.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
+/// The whole numbers that a row begins with, at most `most`: an epoch, or an epoch and a step.
+std::vector<std::int64_t> count_of_row(const std::vector<std::string_view>& cells,
+                                       std::size_t most) {
+  std::vector<std::int64_t> count;
+  for (const std::string_view cell : cells) {
+    const auto number = count.size() < most ? whole_number(cell) : std::nullopt;
+    if (!number) break;
+    count.push_back(*number);
+  }
+  return count;
+}
+
+bool has_fraction(const std::vector<std::string_view>& cells) {
+  return std::any_of(cells.begin(), cells.end(), [](std::string_view cell) {
+    return number_of_cell(cell).value && !whole_number(cell);
+  });
+}
+
+/// A line that parts rows, such as "|-----|-----|".
+bool is_rule(std::string_view line) {
+  return line.find_first_not_of("-=+|: \t_─━═┼╪│┃├┤╞╡┡╇┩┏┳┓└┴┘┌┬┐╭╮╰╯") == line.npos;
+}
+
 }  // namespace
+
+/// Where each row has had a fraction, one of whole numbers alone is another table's. Some programs
+/// print 0.0 and 1.0 as whole ones.
+bool TableReader::Rows::is_like(const std::vector<std::string_view>& cells) const {
+  if (!has_fractions || has_fraction(cells)) return true;
+  return std::all_of(cells.begin() + static_cast<std::ptrdiff_t>(count.size()), cells.end(),
+                     [](std::string_view cell) { return whole_number(cell).value_or(0) / 2 == 0; });
+}
+
+bool TableReader::Rows::is_before(const std::vector<std::string_view>& cells) const {
+  return is_empty ||
+         (is_like(cells) && (count.empty() || count < count_of_row(cells, count.size())));
+}
+
+bool TableReader::Rows::is_one_step_before(const std::vector<std::string_view>& cells) const {
+  if (is_empty) return true;
+  if (count.empty() || !is_before(cells)) return false;
+  const bool is_known = step && count.size() == 1;
+  return !is_known || count_of_row(cells, 1).front() == count.front() + *step;
+}
+
+void TableReader::Rows::add(const std::vector<std::string_view>& cells) {
+  std::vector<std::int64_t> next = count_of_row(cells, is_empty ? cells.size() : count.size());
+  // A table whose rows do not count, or no longer, tells nothing by its numbers.
+  if (!is_empty && !(count < next)) next.clear();
+  step = is_empty || next.empty() ? std::nullopt : std::optional(next.front() - count.front());
+  has_fractions = has_fraction(cells) && (is_empty || has_fractions);
+  count = std::move(next);
+  is_empty = false;
+}
+
+/// Behind another line: with the count of the table, and not with that of the rows which have come
+/// there and were none of it. Below as many words, which may be the names of another table, it must
+/// be the very next.
+bool TableReader::goes_on(const std::vector<std::string_view>& cells) const {
+  if (!is_interrupted_) return rows_.is_like(cells);
+  if (is_below_words_) return rows_.is_one_step_before(cells);
+  return rows_.is_before(cells) && (foreign_.count.empty() || !foreign_.is_before(cells));
+}
 
 std::vector<std::string_view> TableReader::cells_of(std::string_view line) {
   line = trimmed(line);
@@ -56,6 +126,7 @@ std::vector<std::string_view> TableReader::cells_of(std::string_view line) {
 
 void TableReader::read(std::string_view line, const std::vector<PlainMetric>& metrics) {
   values_.clear();
+  is_foreign_ = false;
   const bool has_name = std::any_of(metrics.begin(), metrics.end(), [&](const PlainMetric& metric) {
     return metric.expression.empty() && line.find(metric.name) != line.npos;
   });
@@ -72,12 +143,34 @@ void TableReader::read(std::string_view line, const std::vector<PlainMetric>& me
       });
   if (is_header) {
     names_.assign(cells.begin(), cells.end());
+    rows_ = foreign_ = {};
+    is_interrupted_ = false;
     return;
   }
   if (names_.size() == 1) names_.clear();
-  if (cells.size() != names_.size()) return;
-  if (!std::all_of(cells.begin(), cells.end(), begins_as_number)) return;
+  const bool is_row =
+      cells.size() == names_.size() && std::all_of(cells.begin(), cells.end(), begins_as_number);
+  if (!is_row) {
+    if (is_rule(line)) return;
+    interrupt(cells.size() == names_.size() &&
+              std::none_of(cells.begin(), cells.end(), begins_as_number));
+    return;
+  }
+  is_foreign_ = !goes_on(cells);
+  is_below_words_ = false;
+  if (is_foreign_) {
+    is_interrupted_ = true;
+    return foreign_.add(cells);
+  }
+  is_interrupted_ = false;
+  rows_.add(cells);
   for (const std::string_view cell : cells) values_.push_back(number_of_cell(cell));
+}
+
+void TableReader::interrupt(bool has_as_many_words) {
+  is_interrupted_ = true;
+  is_below_words_ = has_as_many_words;
+  foreign_ = {};
 }
 
 /// Any word may stand alone in a line, and any number: a column ends at the first line that is none
@@ -92,9 +185,17 @@ void TableReader::read_column(const std::vector<std::string_view>& cells,
     names_.assign(1, std::string(cell));
   } else if (names_.size() == 1 && number_of_cell(cell).value) {
     values_.push_back(number_of_cell(cell));
-  } else if (names_.size() == 1 && cell.find_first_not_of("-=+") != cell.npos) {
+  } else if (cell.find_first_not_of("-=+") == cell.npos) {
+    return;
+  } else if (names_.size() == 1) {
     names_.clear();
+  } else if (!is_rule(cell)) {
+    interrupt(false);
   }
+}
+
+bool TableReader::is_foreign_of(std::string_view name) const {
+  return is_foreign_ && std::find(names_.begin(), names_.end(), name) != names_.end();
 }
 
 PrintedNumber TableReader::find(std::string_view name) const {

@@ -1,6 +1,8 @@
 // Rows of numbers below a row of names: CSV on standard output, tables of fastai and rich.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,20 +16,44 @@ class TableReader {
  public:
   /// Takes in the next line. A row of names has that of a metric as one of its cells, and no
   /// number; a row of numbers has as many cells as that, and they begin as numbers do, or are
-  /// empty. Of a single column it follows at once, below a rule perhaps.
+  /// empty. Of a single column it follows at once, below a rule perhaps. Behind any other line it
+  /// must go on with the table: a confusion matrix may have as many columns.
   void read(std::string_view line, const std::vector<PlainMetric>& metrics);
 
   /// What the line that was read last has below `name`.
   PrintedNumber find(std::string_view name) const;
 
+  /// Whether the line that was read last has a number below `name`, and is no row of that table, as
+  /// it does not go on with it.
+  bool is_foreign_of(std::string_view name) const;
+
  private:
+  /// The last row of some that stand together.
+  struct Rows {
+    std::vector<std::int64_t> count;
+    std::optional<std::int64_t> step;  ///< by which the first number of the count has grown last
+    bool has_fractions = false;        ///< each has one
+    bool is_empty = true;
+
+    bool is_like(const std::vector<std::string_view>& cells) const;
+    bool is_before(const std::vector<std::string_view>& cells) const;
+    bool is_one_step_before(const std::vector<std::string_view>& cells) const;
+    void add(const std::vector<std::string_view>& cells);
+  };
   /// Cells end at lines, else at commas or tabs, else at blanks.
   static std::vector<std::string_view> cells_of(std::string_view line);
   void read_column(const std::vector<std::string_view>& cells,
                    const std::vector<PlainMetric>& metrics);
+  void interrupt(bool has_as_many_words);
+  bool goes_on(const std::vector<std::string_view>& cells) const;
 
   std::vector<std::string> names_;     ///< of the row of names that was seen last
   std::vector<PrintedNumber> values_;  ///< of the line, below each; empty: no row
+  Rows rows_;                          ///< of the table
+  Rows foreign_;                 ///< behind the last line that is no row, and none of the table
+  bool is_interrupted_ = false;  ///< the line before was no row of the table
+  bool is_below_words_ = false;  ///< it had as many words as the table has columns
+  bool is_foreign_ = false;
 };
 
 }  // namespace tune

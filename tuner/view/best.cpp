@@ -50,9 +50,23 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
     return format_metric(value_of(trial, objective.metric, objective.mode, scope));
   };
   const auto best = grid.best_iteration(trial, objective);
+  const std::string before = before_change_text(grid, trial, objective);
   return value(Scope::all) + " at its best" +
          (best ? " (iteration " + std::to_string(*best) + ")" : "") + ", " + value(Scope::last) +
-         " at the last iteration, " + std::to_string(trial.iteration);
+         " at the last iteration, " + std::to_string(trial.iteration) +
+         (before.empty() ? "" : "; " + before);
+}
+
+std::string before_change_text(const ResultGrid& grid, const Trial& trial,
+                               const Objective& objective) {
+  const auto earlier = grid.before_change(trial, objective);
+  if (!earlier) return "";
+  const std::string until = std::to_string(earlier->until);
+  return "only results since its config changed with iteration " + until + " count" +
+         (earlier->best ? ", before that " + objective.metric + " was " +
+                              format_metric(earlier->best->value.value()) + " at iteration " +
+                              std::to_string(earlier->best->iteration)
+                        : "");
 }
 
 namespace {

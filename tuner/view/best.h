@@ -15,6 +15,10 @@ std::string named_with_state(const Trial& trial);
 /// "0.25 at its best (iteration 7), 0.31 at the last iteration, 12".
 std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
                                const Objective& objective);
+/// Of a trial that went on with another config from a checkpoint of its own: that what it had
+/// reported before does not count, and how good that was. Else empty.
+std::string before_change_text(const ResultGrid& grid, const Trial& trial,
+                               const Objective& objective);
 
 /// Whether it is a guess that the checkpoint of a plain program is of the result that it is shown
 /// with, and not of a later one. Reads its manifest: false if it is not here.

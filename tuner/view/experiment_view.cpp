@@ -243,8 +243,24 @@ std::string front_text(const ResultGrid& grid) {
   return text;
 }
 
+namespace {
+
+/// The name of the directory of a trial that `text` is, if it is one of this experiment: what other
+/// commands print is pasted.
+std::string name_of_trial(const ResultGrid& grid, const std::string& text) {
+  if (text.find('/') == text.npos) return text;
+  auto path = std::filesystem::absolute(text).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::error_code ignored;
+  const bool is_in_it = path.parent_path() == grid.directory() ||
+                        std::filesystem::equivalent(path.parent_path(), grid.directory(), ignored);
+  return is_in_it ? path.filename().string() : text;
+}
+
+}  // namespace
+
 const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
-  const auto id = parse_trial_id(text);
+  const auto id = parse_trial_id(name_of_trial(grid, text));
   if (!id || index_of(*id) >= grid.size()) {
     throw user_error("there is no trial " + as_quoted(text) + " in " + grid.directory().string() +
                      ", which has " + count_of(grid.size(), "trial") + " from trial_00000");
@@ -292,6 +308,10 @@ Scope checked_scope(const std::string& name) {
   if (const auto scope = parse_scope(name)) return *scope;
   const std::vector<std::string> known = {"last", "all", "avg", "last-5-avg", "last-10-avg"};
   throw user_error(unknown_name("scope", name, known));
+}
+
+bool is_last_value_only(std::string_view metric) {
+  return metric == "training_iteration" || metric == "time_total_s";
 }
 
 namespace {

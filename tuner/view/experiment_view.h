@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,7 +84,7 @@ std::string held_text(const Experiment& experiment);
 /// How large the front of an experiment with several metrics is, and how much it covers.
 std::string front_text(const ResultGrid& grid);
 
-/// "3" or "trial_00003". Error (user) if there is none.
+/// "3", "trial_00003", or the directory of that. Error (user) if there is none.
 const Trial& find_trial(const ResultGrid& grid, const std::string& text);
 
 /// Where a checkpoint that the record has can be read.
@@ -104,6 +105,10 @@ std::string where_running_breaks_off(const ExperimentView& view);
 
 /// Error (user) if there is none of that name.
 Scope checked_scope(const std::string& name);
+
+/// Whether the driver counts it in each result (`training_iteration`, `time_total_s`): of a trial
+/// its last value alone is at hand, and no best one or average.
+bool is_last_value_only(std::string_view metric);
 
 /// The experiment's metric and mode where none are given. Error (user) if that is not enough.
 Objective objective_for(const ResultGrid& grid, const std::string& metric, const std::string& mode);

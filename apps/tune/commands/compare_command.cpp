@@ -124,6 +124,7 @@ Hyperparameters hyperparameters_of(const std::vector<Compared>& all) {
 }
 
 ExactNumber value_in(const Compared& one, const Objective& objective, Scope scope) {
+  if (scope != Scope::last && is_last_value_only(objective.metric)) return NAN;
   return one.view->grid.exact_value(*one.trial, objective, scope);
 }
 
@@ -146,7 +147,7 @@ Json to_json(const Compared& one, const Objective& objective) {
       {"config", Json::parse(present_config(trial))},
       {"best", finite_or_null(value_in(one, objective, Scope::all))},
       {"best_iteration", one.best_iteration ? Json(*one.best_iteration) : Json()},
-      {"last", trial.summary(objective.metric) != nullptr
+      {"last", trial.summary(objective.metric) != nullptr || is_last_value_only(objective.metric)
                    ? number_json(value_in(one, objective, Scope::last))
                    : Json()},
       {"last_iteration", one.last_iteration ? Json(*one.last_iteration) : Json()},

@@ -28,10 +28,18 @@ using Point = std::map<std::string, ExactNumber>;
 /// What a trial has reported, by iteration.
 using Points = std::map<std::int64_t, Point>;
 
+constexpr const char* as_column = "as";
+
 /// The fields that are about the driver's bookkeeping, and no curve's.
 bool is_curve_value(const std::string& name) {
   const bool is_count = name == "timesteps_total" || name == "episodes_total";
-  return (is_count || !is_driver_field(name)) && !name.starts_with(curve_config_prefix);
+  return is_count || !is_driver_field(name);
+}
+
+/// Whether a column of another meaning has the name.
+bool is_taken(const std::string& name, bool by_lineage) {
+  return name.starts_with(curve_config_prefix) || name == curve_id_column ||
+         (by_lineage && name == as_column);
 }
 
 void add_metrics(Point& point, const Metrics& metrics) {
@@ -170,9 +178,9 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory, bool
       const bool is_clone = present_stretch(trial).number > 0;
       if (is_clone && !by_lineage) {
         throw user_error(
-            "they went on as copies of other trials, with other configs, so that what "
-            "they have reported is no learning curve of one config; --lineage writes "
-            "what their models went through");
+            "they went on with other configs, as copies of other trials or from checkpoints of "
+            "their own, so that what they have reported is no learning curve of one config; "
+            "--lineage writes what their models went through");
       }
       if (is_clone && !lineages) lineages.emplace(directory);
       exported.push_back({id, is_clone
@@ -189,9 +197,21 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory, bool
   throw user_error("no trial of " + directory.string() + " has reported anything yet");
 }
 
-/// The metrics that every result has: a curve with holes is of no use. The others go to `partial`.
-std::vector<std::string> common_metrics(const std::vector<Exported>& exported,
-                                        std::set<std::string>& partial) {
+/// Metrics that are no columns.
+struct LeftOutMetrics {
+  std::set<std::string> partial;  ///< some results lack them
+  std::set<std::string> taken;    ///< a column of another meaning has the name
+
+  std::set<std::string> all() const {
+    std::set<std::string> names = partial;
+    names.insert(taken.begin(), taken.end());
+    return names;
+  }
+};
+
+/// The metrics that every result has: a curve with holes is of no use.
+std::vector<std::string> common_metrics(const std::vector<Exported>& exported, bool by_lineage,
+                                        LeftOutMetrics& left_out) {
   std::map<std::string, std::size_t> counts;
   std::size_t points = 0;
   for (const auto& one : exported) {
@@ -204,8 +224,14 @@ std::vector<std::string> common_metrics(const std::vector<Exported>& exported,
   }
   std::vector<std::string> names;
   for (const auto& [name, count] : counts) {
-    if (count == points) names.push_back(name);
-    if (count > 0 && count < points) partial.insert(name);
+    if (count == 0) continue;
+    if (is_taken(name, by_lineage)) {
+      left_out.taken.insert(name);
+    } else if (count == points) {
+      names.push_back(name);
+    } else {
+      left_out.partial.insert(name);
+    }
   }
   return names;
 }
@@ -230,7 +256,7 @@ std::string curves_csv(const std::vector<Exported>& exported,
   if (config.empty())
     throw user_error("the trials' configs are empty: there is nothing to compare");
   std::string text = curve_id_column;
-  if (by_lineage) csv::append_cell(text, "as", false);
+  if (by_lineage) csv::append_cell(text, as_column, false);
   for (const auto& name : config) csv::append_text(text, curve_config_prefix + name, false);
   csv::append_cell(text, curve_iteration_column, false);
   csv::append_cell(text, curve_total_column, false);
@@ -291,11 +317,15 @@ int export_command(const ExportRequest& request) {
   LeftOut left_out;
   const auto exported = read_exported(
       std::filesystem::absolute(request.directory).lexically_normal(), request.lineage, left_out);
-  std::set<std::string> partial;
-  const std::string text = curves_csv(exported, common_metrics(exported, partial), request.lineage);
+  LeftOutMetrics metrics;
+  const std::string text =
+      curves_csv(exported, common_metrics(exported, request.lineage, metrics), request.lineage);
   say(left_out);
-  for (const auto& name : partial) {
+  for (const auto& name : metrics.partial) {
     complain(as_quoted(name) + " is left out, because some results lack it");
+  }
+  for (const auto& name : metrics.taken) {
+    complain(as_quoted(name) + " is left out, because a column of another meaning has that name");
   }
   if (request.curves == "-") {
     print_data(text);
@@ -315,7 +345,7 @@ int export_command(const ExportRequest& request) {
                 {"curves", exported.size()},
                 {"iterations_min", shortest},
                 {"iterations_max", longest},
-                {"left_out", partial},
+                {"left_out", metrics.all()},
                 {"left_out_trials", std::move(trials)}});
     return exit_ok;
   }

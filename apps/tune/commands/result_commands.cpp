@@ -327,7 +327,7 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
 
 int best_command(const BestRequest& request) {
   const bool is_scope_told = !request.scope.empty();
-  const Scope scope = is_scope_told ? checked_scope(request.scope) : Scope::all;
+  Scope scope = is_scope_told ? checked_scope(request.scope) : Scope::all;
   const ExperimentView view = view_experiment(request.directory);
   const ResultGrid& grid = view.grid;
   const bool is_one_asked_for = !request.metric.empty() || !request.mode.empty();
@@ -340,8 +340,19 @@ int best_command(const BestRequest& request) {
     return show_front(grid, is_scope_told ? scope : Scope::last, request.json);
   }
   const Objective objective = objective_for(grid, request.metric, request.mode);
+  if (is_last_value_only(objective.metric)) {
+    if (is_scope_told && scope != Scope::last) {
+      throw user_error(as_quoted(objective.metric) +
+                       " is counted by the driver, and of a trial its last value alone is known: "
+                       "--scope last");
+    }
+    scope = Scope::last;
+  }
   if (request.over_time) {
-    if (scope != Scope::all) throw user_error("--over-time is of all results: leave --scope out");
+    if (scope != Scope::all) {
+      throw user_error(is_scope_told ? "--over-time is of all results: leave --scope out"
+                                     : "--over-time needs a metric that the trials report");
+    }
     return show_over_time(grid, objective, request.json);
   }
   if (request.count) return show_best_trials(grid, objective, scope, request);
@@ -368,6 +379,9 @@ int best_command(const BestRequest& request) {
   };
   if (const std::string lost = taken_back(trial); !lost.empty()) {
     lines.back().second += ": " + lost;
+  }
+  if (const std::string before = before_change_text(grid, trial, objective); !before.empty()) {
+    lines.emplace_back("before", before + " (tune lineage)");
   }
   add_notes(notes, trial.id, lines);
   add_config(best.config, lines);

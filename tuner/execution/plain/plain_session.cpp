@@ -49,6 +49,8 @@ LaunchAdvisory::What what_of(ReadingRemark::What what) {
       return LaunchAdvisory::What::no_result;
     case ReadingRemark::What::no_colon:
       return LaunchAdvisory::What::no_colon;
+    case ReadingRemark::What::other_table:
+      return LaunchAdvisory::What::other_table;
     case ReadingRemark::What::two_numbers:
       break;
   }
@@ -76,7 +78,7 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
       closing_(reading.closing),
       reader_(reading),
       unread_(closing_),
-      said_again_(habits.counted),
+      said_again_(habits.kinds),
       saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
       ahead_(std::move(reading.ahead)),
       begins_with_guess_(reading.begins_with_guess),
@@ -116,24 +118,25 @@ void PlainSession::learn() {
   std::set<Phase> phases;
   for (const EarlierLine& line : lines) {
     const auto metrics = reader_.read(line.text, line.overwritten, line.log);
-    const auto closing = metrics ? closing_of(line.text) : std::nullopt;
+    const auto closing = metrics ? closing_of(line.text, line.overwritten) : std::nullopt;
     if (!closing) continue;
     phases.insert(closing->phase);
     if (closing_values(*metrics).front() == last_) of_last = closing->phase;
   }
   reader_.begin_launch();
-  if (!habits_.counted && phases.size() > 1) habits_.counted = of_last;
-  const std::optional<Phase> counted = habits_.counted;
+  std::optional<Phase>& known = habits_.kinds.counted;
+  if (!known && phases.size() > 1) known = of_last;
+  const std::optional<Phase> counted = known;
   for (const EarlierLine& line : lines) {
     const auto metrics = reader_.read(line.text, line.overwritten, line.log);
     said_again_.see(line.log, line.text);
     if (!metrics) continue;
-    const auto [kind, held] =
-        said_again_.judge(line.log, line.text, closing_of(line.text), closing_values(*metrics));
-    reader_.judged(kind == SaidAgain::Kind::result || kind == SaidAgain::Kind::held);
+    const auto [kind, held] = said_again_.judge(
+        line.log, line.text, closing_of(line.text, line.overwritten), closing_values(*metrics));
+    reader_.judged(tells_form(kind));
   }
   reader_.begin_launch();
-  habits_.counted = counted;  // these lines alone settle nothing
+  known = counted;  // these lines alone settle nothing
 }
 
 /// The whole lines that its logs have last from before it was launched, first of one log, then of
@@ -197,12 +200,15 @@ void PlainSession::read() {
 /// What waited for more to be printed is a result now, unless the program was cut off: then nobody
 /// knows what would have come, and a line of another kind would be an iteration too many.
 void PlainSession::finish_results(SaveFold::End how) {
+  if (const auto ranked = std::exchange(ranked_, std::nullopt)) read_line(*ranked);
   if (auto last = how == SaveFold::End::done ? reader_.finish() : std::nullopt) {
     const std::uint64_t end = logs_[last->stream].at;
-    weigh({"", std::move(last->metrics), last->stream, end, time_of(last->stream, end)});
+    weigh({"", std::nullopt, std::move(last->metrics), last->stream, end,
+           time_of(last->stream, end)});
   }
+  const bool are_odd = said_again_.kinds().has_odd();
   const std::vector<bool> counts = said_again_.kinds().settle_at_end();
-  release(how == SaveFold::End::killed ? std::vector<bool>(held_.size(), false) : counts);
+  release(how == SaveFold::End::killed ? std::vector<bool>(held_.size(), false) : counts, are_odd);
   for (Save& save : held_saves_) save.open_results = 0;
   release_saves({});
 }
@@ -274,14 +280,14 @@ void PlainSession::take_lines() {
       return std::pair(time_of(other, open.text_end).at_s, open.text_block);
     };
     if (has_open && opened() <= when(line) && reader_.may_close(line.text)) take_open_line(other);
-    take(line.text, line.overwritten, log, line.end);
+    take({line.text, line.overwritten, log, line.end});
   }
 }
 
 void PlainSession::take_open_line(std::size_t log) {
   std::string text = logs_[log].lines.text_so_far();
   if (!reader_.may_close(text)) return;
-  take(text, true, log, logs_[log].text_end);
+  take({text, true, log, logs_[log].text_end, true});
   logs_[log].taken_open = std::move(text);
 }
 
@@ -304,17 +310,42 @@ void PlainSession::note_cut(Log& log, bool is_read_again) {
 
 /// The text of `line` ends before the byte `end` of the log. What was saved behind that may be of
 /// its result even if nothing has ended the line yet: a bar's last drawing waits for the next one.
-void PlainSession::take(std::string_view line, bool overwritten, std::size_t log,
-                        std::uint64_t end) {
-  auto metrics = reader_.read(line, overwritten, log);
+void PlainSession::take(Taken line) {
+  if (!is_of_other_process(line)) read_line(line);
+  if (!held_saves_.empty()) release_saves(line.log);
+}
+
+/// Whether it is left out, or has to wait, as another process of the program prints the results.
+bool PlainSession::is_of_other_process(const Taken& line) {
+  const auto rank = rank_of(line.text);
+  if (!rank) return false;
+  using Answer = ProcessRanks::Answer;
+  const Answer answer = ranks_.take(*rank, reader_.may_close(line.text));
+  if (answer.held != Answer::Held::waits) {
+    const auto held = std::exchange(ranked_, std::nullopt);
+    if (held && answer.held == Answer::Held::counts) read_line(*held);
+  }
+  if (answer.line == Answer::Count::later) ranked_ = line;
+  if (answer.line == Answer::Count::no && reader_.may_close(line.text)) {
+    remarked_.push_back({launch_, LaunchAdvisory::What::other_rank,
+                         "prints " + shown(line.text) +
+                             ", and results by a process of a lower rank, too: those of the lowest "
+                             "rank are its results, and what others print counts as none"});
+  }
+  return answer.line != Answer::Count::yes;
+}
+
+void PlainSession::read_line(const Taken& line) {
+  auto metrics = reader_.read(line.text, line.overwritten, line.log);
   for (const ReadingRemark& remark : reader_.take_remarks()) {
     remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
   }
-  if (!metrics && line.find_first_of("0123456789") != line.npos) unread_.note_line();
+  if (!metrics && line.text.find_first_of("0123456789") != line.text.npos) unread_.note_line();
   remark_lacking(false);
-  said_again_.see(log, line);
-  if (metrics) weigh({std::string(line), std::move(*metrics), log, end, time_of(log, end)});
-  if (!held_saves_.empty()) release_saves(log);
+  said_again_.see(line.log, line.text);
+  if (!metrics) return;
+  weigh({line.text, closing_of(line.text, line.overwritten && !line.is_open), std::move(*metrics),
+         line.log, line.end, time_of(line.log, line.end)});
 }
 
 /// A result waits for all metrics that the spec goes by. One that is printed once gives its trial
@@ -340,8 +371,16 @@ void PlainSession::remark_lacking(bool is_last) {
            "constraints, too. Print each of them with each result (docs/plain.md)"});
 }
 
-std::optional<ClosingLine> PlainSession::closing_of(std::string_view line) const {
-  return named_.empty() ? std::nullopt : closing_line(line, named_);
+/// Of the line that was read last.
+std::optional<ClosingLine> PlainSession::closing_of(std::string_view line, bool overwritten) const {
+  if (named_.empty()) return std::nullopt;
+  return reader_.is_row(named_) ? row_of_table() : closing_line(line, named_, overwritten);
+}
+
+/// Whether a line that was judged just now tells how results are printed.
+bool PlainSession::tells_form(SaidAgain::Kind kind) {
+  using Kind = SaidAgain::Kind;
+  return kind == Kind::result || (kind == Kind::held && !said_again_.kinds().has_odd());
 }
 
 std::vector<double> PlainSession::closing_values(const Metrics& metrics) const {
@@ -353,10 +392,10 @@ std::vector<double> PlainSession::closing_values(const Metrics& metrics) const {
 /// Keeps it unless it is no result; if it is none, its user hears of it.
 void PlainSession::weigh(Printed printed) {
   using Kind = SaidAgain::Kind;
-  const auto [kind, held] = said_again_.judge(printed.log, printed.line, closing_of(printed.line),
+  const auto [kind, held] = said_again_.judge(printed.log, printed.line, printed.closing,
                                               closing_values(printed.metrics));
   if (!held.empty()) release(held);
-  if (kind != Kind::result) reader_.judged(kind == Kind::held);
+  if (kind != Kind::result) reader_.judged(tells_form(kind));
   switch (kind) {
     case Kind::held:
       held_.push_back(std::move(printed));
@@ -367,14 +406,14 @@ void PlainSession::weigh(Printed printed) {
                                shown(printed.line) + ": it counts once"});
       return;
     case Kind::summary:
-      remarked_.push_back(
-          {launch_, LaunchAdvisory::What::summary,
-           "sums up with " + shown(printed.line) +
-               ", which begins otherwise than its results, or stands below a title, and counts as "
-               "none; if it is one, say how results are read: \"metrics\" (docs/plain.md)"});
+      remark_summary(printed.line);
       return;
     case Kind::other_kind:
-      remark_other(printed.line);
+      if (habits_.kinds.counted && !printed.closing->is_bar) {
+        remark_other(printed.line);
+      } else {
+        remark_bar(printed.line);
+      }
       return;
     case Kind::result:
       remark_kinds(printed.line);
@@ -385,11 +424,13 @@ void PlainSession::weigh(Printed printed) {
 
 /// It is known which of the lines that were held are results, and so which one was saved behind
 /// each.
-void PlainSession::release(const std::vector<bool>& counts) {
+void PlainSession::release(const std::vector<bool>& counts, bool are_odd) {
   std::vector<Printed> held = std::exchange(held_, {});
   for (std::size_t i = 0; i < held.size(); ++i) {
     if (i < counts.size() && counts[i]) {
       keep(std::move(held[i]));
+    } else if (are_odd) {
+      remark_summary(held[i].line);
     } else {
       remark_other(held[i].line);
     }
@@ -402,7 +443,7 @@ void PlainSession::release_saves(std::optional<std::size_t> ended) {
   for (Save& save : held_saves_) {
     if (ended) save.open_results &= ~(1U << *ended);
   }
-  if (!held_.empty()) return;
+  if (!held_.empty() || ranked_) return;
   const auto waits = [](const Save& save) { return save.open_results != 0; };
   const auto end = std::find_if(held_saves_.begin(), held_saves_.end(), waits);
   std::vector<Save> due(std::make_move_iterator(held_saves_.begin()), std::make_move_iterator(end));
@@ -424,7 +465,7 @@ std::uint32_t PlainSession::open_results() const {
 
 /// How only lines like `line` are read.
 std::string PlainSession::way_to_mean(std::string_view line) const {
-  const auto closing = closing_of(line);
+  const auto closing = named_.empty() ? std::nullopt : closing_line(line, named_);
   const std::string name = closing ? way_to_name(line, named_, closing->word) : "";
   if (!name.empty()) return "name the metric '" + clean_text(name) + "' (docs/plain.md)";
   const auto proposed =
@@ -437,8 +478,26 @@ std::string PlainSession::way_to_mean(std::string_view line) const {
          "' (docs/plain.md)";
 }
 
+void PlainSession::remark_summary(std::string_view line) {
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::summary,
+       "sums up with " + shown(line) +
+           ", which has another form than its results, or stands below a title, and counts as "
+           "none; if it is one, say how results are read: \"metrics\" (docs/plain.md)"});
+}
+
+void PlainSession::remark_bar(std::string_view line) {
+  remarked_.push_back({launch_, LaunchAdvisory::What::bar,
+                       "prints '" + named_ +
+                           "' in a progress bar and in lines of its own: the lines are the "
+                           "results, and what the bar shows, such as " +
+                           shown(line) +
+                           ", counts as none. What it showed before the second such line has "
+                           "counted; a later trial has the lines alone (docs/plain.md)"});
+}
+
 void PlainSession::remark_other(std::string_view line) {
-  const Phase counted = habits_.counted.value_or(Phase::unnamed);
+  const Phase counted = habits_.kinds.counted.value_or(Phase::unnamed);
   const std::string those =
       counted == Phase::unnamed
           ? "its lines that name no phase are the results"
@@ -582,10 +641,10 @@ void PlainSession::say_unknown_order(std::vector<Wakeup>& wakeups) {
           : "saves between its results, and nothing proves so far whether it saves before it "
             "prints, or after: the earlier result is taken, \"or later\", which may be that of the "
             "model before. ";
-  wakeups.emplace_back(LaunchAdvisory{
-      launch_, LaunchAdvisory::What::no_order,
-      what + "If it saves before it prints, say \"saved\": \"before_result\", else "
-             "\"after_result\"; and it should write into ${checkpoint_dir} (docs/plain.md)"});
+  wakeups.emplace_back(
+      LaunchAdvisory{launch_, LaunchAdvisory::What::no_order,
+                     what + "If it saves before it prints, say \"saved\": \"before_result\", else "
+                            "\"after_result\" (docs/plain.md)"});
 }
 
 bool PlainSession::stay() {

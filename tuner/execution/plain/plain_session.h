@@ -19,6 +19,7 @@
 #include "tuner/plain/line_splitter.h"
 #include "tuner/plain/metric_reader.h"
 #include "tuner/plain/own_count.h"
+#include "tuner/plain/process_ranks.h"
 #include "tuner/plain/said_again.h"
 #include "tuner/plain/save_fold.h"
 #include "tuner/plain/unread_metric.h"
@@ -31,7 +32,7 @@ struct PlainHabits {
   SaveOrder order;
   bool trains_first = false;  ///< restored, it prints no result before it has trained
   OwnCount count = {};
-  std::optional<Phase> counted = {};  ///< see LineKinds
+  KnownKinds kinds = {};
 };
 
 class PlainSession {
@@ -104,13 +105,23 @@ class PlainSession {
   void take_open_line(std::size_t log);
   void note_cut(Log& log, bool is_read_again);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
-  void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
+  struct Taken {
+    std::string text;
+    bool overwritten = false;
+    std::size_t log = 0;
+    std::uint64_t end = 0;  ///< of its text, in its log
+    bool is_open = false;   ///< nothing has ended it yet
+  };
+  void take(Taken line);
+  bool is_of_other_process(const Taken& line);
+  void read_line(const Taken& line);
   void say_odd_count(double iteration);
   bool is_restored(std::string_view line, const Metrics& metrics);
   std::optional<std::int64_t> count_behind_guess(std::string_view line) const;
   PrintTime time_of(std::size_t log, std::uint64_t end) const;
   struct Printed {
     std::string line;
+    std::optional<ClosingLine> closing;
     Metrics metrics;
     std::size_t log = 0;
     std::uint64_t end = 0;
@@ -119,14 +130,17 @@ class PlainSession {
   void finish_results(SaveFold::End how);
   void weigh(Printed printed);
   bool keep(Printed printed);
-  void release(const std::vector<bool>& counts);
+  void release(const std::vector<bool>& counts, bool are_odd = false);
   void release_saves(std::optional<std::size_t> ended);
   std::uint32_t open_results() const;
   std::string way_to_mean(std::string_view line) const;
   void remark_lacking(bool is_last);
   void remark_other(std::string_view line);
+  void remark_summary(std::string_view line);
+  void remark_bar(std::string_view line);
   void remark_kinds(std::string_view line);
-  std::optional<ClosingLine> closing_of(std::string_view line) const;
+  std::optional<ClosingLine> closing_of(std::string_view line, bool overwritten = false) const;
+  bool tells_form(SaidAgain::Kind kind);
   std::vector<double> closing_values(const Metrics& metrics) const;
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_unknown_order(std::vector<Wakeup>& wakeups);
@@ -148,6 +162,8 @@ class PlainSession {
     /// A bit for each log whose last line has no end yet, and may be a result that came before.
     std::uint32_t open_results = 0;
   };
+  ProcessRanks ranks_;
+  std::optional<Taken> ranked_;   ///< a line that waits, see ProcessRanks
   std::vector<Save> held_saves_;  ///< behind those, or behind a line that has not ended
   std::vector<Log> logs_;
   std::array<std::deque<Line>, 2> lines_;  ///< of each log, read and not taken

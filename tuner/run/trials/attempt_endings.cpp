@@ -143,6 +143,7 @@ void Attempts::look_into_failure(Attempt& attempt) {
         if (diagnosis.is_disk_full) {
           blame_disk(failed);
         } else {
+          diagnosis.takes_pairs = diagnosis.takes_pairs && spec_.plain.has_value();
           add(*failed.ending, std::move(diagnosis), log);
         }
         try_to_close(failed);

@@ -124,6 +124,15 @@ ErrorLine reason_on_stdout(const std::filesystem::path& log, const ErrorLine& on
   return usage.empty() ? said : ErrorLine{usage};
 }
 
+/// What programs say that take KEY=VALUE and were given an option.
+bool wants_pairs(const std::string& tail) {
+  constexpr std::string_view words[] = {"--hydra-help", "verride '--", "ey '--", "ey: --",
+                                        "ey \"--"};
+  return std::any_of(std::begin(words), std::end(words), [&tail](std::string_view word) {
+    return tail.find(word) != std::string::npos;
+  });
+}
+
 }  // namespace
 
 LogDiagnosis look_into(const FailureJudge& judge, const std::filesystem::path& log,
@@ -133,7 +142,10 @@ LogDiagnosis look_into(const FailureJudge& judge, const std::filesystem::path& l
   LogDiagnosis diagnosis{error_line(tail), judge.objection(facts), judge.blame(facts),
                          is_full(log.parent_path())};
   const auto out = stdout_beside(log);
-  if (facts.exit_code.value_or(0) != 0 && out != log && is_written_since(out, launched_at)) {
+  const bool has_said = out != log && is_written_since(out, launched_at);
+  diagnosis.takes_pairs = wants_pairs(tail);
+  diagnosis.is_on_stdout_alone = has_said && tail.empty() && !log_tail(out, 0).empty();
+  if (facts.exit_code.value_or(0) != 0 && has_said) {
     diagnosis.said_on_stdout = reason_on_stdout(out, diagnosis.said);
   }
   return diagnosis;
@@ -149,8 +161,13 @@ void add(Ending& ending, LogDiagnosis diagnosis, const std::filesystem::path& lo
   const std::string stream = is_on_stdout ? "stdout" : "stderr";
   const std::string from =
       said.is_last ? "; the last line of its " + stream + ": " : "; its " + stream + " says: ";
-  const auto place = is_on_stdout ? stdout_beside(log) : log;
-  add_to_first_line(ending.reason, (says_more ? from + said.text : "") + "; see " + place.string());
+  const auto place = is_on_stdout || diagnosis.is_on_stdout_alone ? stdout_beside(log) : log;
+  const std::string advice = diagnosis.takes_pairs
+                                 ? "; a program that takes KEY=VALUE is given its config by "
+                                   "'${args_no_hyphens}' behind \"--\" (docs/plain.md)"
+                                 : "";
+  add_to_first_line(ending.reason,
+                    (says_more ? from + said.text : "") + advice + "; see " + place.string());
 }
 
 AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,

@@ -38,6 +38,8 @@ struct LogDiagnosis {
   bool is_disk_full = false;
   /// On its stdout, where that tells more than its stderr does.
   ErrorLine said_on_stdout = {};
+  bool is_on_stdout_alone = false;  ///< it has written nothing else
+  bool takes_pairs = false;         ///< "--lr=0.1" was to be "lr=0.1", as Hydra has it
 };
 /// Reads the log, and stdout's beside it, if that was written to since `launched_at` (Unix time):
 /// for an I/O thread.
