@@ -22,6 +22,7 @@
 #include "tuner/view/findings.h"
 #include "tuner/view/judged_trials.h"
 #include "tuner/view/log_tail.h"
+#include "tuner/view/model_curves.h"
 #include "tuner/view/run_history.h"
 #include "tuner/view/sampled_curve.h"
 #include "tuner/view/status.h"
@@ -185,16 +186,22 @@ Shown shown_curves(const ResultGrid& grid, const Objective& objective) {
               std::to_string(std::max<std::size_t>(1, all.size() / others))};
 }
 
-Json curve_json(const ResultGrid& grid, const Trial& trial, const std::string& metric) {
+std::vector<CurvePoint> own_curve(const ResultGrid& grid, const Trial& trial,
+                                  const std::string& metric) {
   std::vector<CurvePoint> points;
   grid.each_row(trial, [&](const Metrics& row) {
     const auto iteration = row.find("training_iteration");
     const auto value = row.find(metric);
     if (iteration && value) points.push_back({static_cast<std::int64_t>(*iteration), *value});
   });
-  Json json = {
-      {"trial", index_of(trial.id)}, {"results", points.size()}, {"iterations", Json::array()},
-      {"last", Json::array()},       {"min", nullptr},           {"max", nullptr}};
+  return points;
+}
+
+/// `since`: behind which iteration the trial is what it is now; before, others were.
+Json curve_json(TrialId id, const std::vector<CurvePoint>& points, std::int64_t since) {
+  Json json = {{"trial", index_of(id)}, {"results", points.size()},    {"since", since},
+               {"min", nullptr},        {"iterations", Json::array()}, {"last", Json::array()},
+               {"max", nullptr}};
   const auto buckets = sample_curve(points, most_points_of_a_curve);
   if (buckets.size() < points.size()) json["min"] = json["max"] = Json::array();
   for (const CurveBucket& bucket : buckets) {
@@ -209,9 +216,21 @@ Json curve_json(const ResultGrid& grid, const Trial& trial, const std::string& m
 
 Json curves_json(const ResultGrid& grid, const Objective& objective) {
   const Shown shown = shown_curves(grid, objective);
+  const Experiment& experiment = grid.experiment();
+  std::vector<TrialId> clones;
+  for (const TrialId id : shown.trials) {
+    if (present_stretch(experiment.trial(id)).number > 0) clones.push_back(id);
+  }
+  std::map<TrialId, std::vector<CurvePoint>> models;
+  if (!clones.empty()) models = model_curves(grid.directory(), objective.metric, clones);
   Json list = Json::array();
   for (const TrialId id : shown.trials) {
-    list.push_back(curve_json(grid, grid.experiment().trial(id), objective.metric));
+    const Trial& trial = experiment.trial(id);
+    const auto model = models.find(id);
+    const bool is_known = model != models.end();
+    list.push_back(curve_json(id,
+                              is_known ? model->second : own_curve(grid, trial, objective.metric),
+                              is_known ? first_iteration(experiment, present_stretch(trial)) : 0));
   }
   return {{"metric", objective.metric}, {"which", shown.which}, {"trials", std::move(list)}};
 }

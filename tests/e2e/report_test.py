@@ -107,8 +107,8 @@ class Report(Case):
                    "print(hostile, file=sys.stderr)\n"
                    "sys.exit(hostile[:200])\n")
         self.write("words.json", json.dumps(HOSTILE))
-        self.write("spec.json", {"trainable": {"plain": {"command": [sys.executable, self.path("hostile.py"), self.path("words.json")]}},
-                                 "name": "hostile", "metric": HOSTILE[:40], "mode": "min", "num_samples": 2, "max_failures": 0,
+        self.write("spec.json", {"trainable": {"command": [sys.executable, self.path("hostile.py"), self.path("words.json"), "${args}"], "plain": {}},
+                                 "name": "hostile", "metric": HOSTILE[:40], "mode": "min", "num_samples": 2,
                                  "param_space": {HOSTILE: {"uniform": [0, 1]}, "__proto__": {"choice": [HOSTILE, "b"]}}})
         done = self.tune("run", "spec.json", expect=None)
         directory = "results/hostile"

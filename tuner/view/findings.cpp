@@ -46,6 +46,18 @@ struct Points {
   std::vector<std::vector<double>> coordinates;  ///< by trial and leaf; NaN where it has none
 
   std::string name(std::size_t leaf) const { return parameter_name(space.leaves()[leaf].pointer); }
+  /// Whether a choice's values are numbers that grow, so that a border between them means
+  /// something.
+  bool is_ascending(std::size_t leaf) const {
+    const auto* const choice = std::get_if<Choice>(&space.leaves()[leaf].domain);
+    if (choice == nullptr) return false;
+    double last = -INFINITY;
+    for (const Json& value : choice->values) {
+      if (!value.is_number() || !(value.get<double>() > last)) return false;
+      last = value.get<double>();
+    }
+    return true;
+  }
   std::string value_text(std::size_t leaf, double coordinate) const {
     const Json value = leaf_value_at(space.leaves()[leaf].domain, axes[leaf], coordinate);
     if (const auto* const choice = std::get_if<Choice>(&space.leaves()[leaf].domain)) {
@@ -135,7 +147,7 @@ std::optional<std::pair<Rule, Fit>> best_rule(const Points& points,
     }
     if (points.axes[leaf].is_choice()) {
       for (const auto& [coordinate, fit] : at) offer({leaf, Rule::Side::equal, coordinate}, fit);
-      continue;
+      if (!points.is_ascending(leaf)) continue;
     }
     Fit below;
     for (const auto& [coordinate, fit] : at) {
@@ -214,7 +226,8 @@ void find_failures(const ResultGrid& grid, const std::optional<Points>& points,
   const auto most = std::max_element(
       by_shape.begin(), by_shape.end(),
       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  const std::string error = headline(*most->second.front()->error);
+  std::string error = headline(*most->second.front()->error);
+  error.erase(std::min(error.find("; see "), error.size()));  // its own log, of one of many
   finding.sentence =
       std::to_string(finding.trials.size()) + " of " + count_of(grid.size(), "trial") + " failed" +
       (error.empty() ? "."

@@ -37,7 +37,8 @@ export interface SliceBin {
 export interface Slice { name: string; importance: number | null; direction: string; bins: SliceBin[] }
 
 export interface Curve {
-  trial: number; results: number; iterations: number[];
+  /** `since`: behind which iteration a clone is what it is now; before, its model was others'. */
+  trial: number; results: number; since: number; iterations: number[];
   last: Cell[]; min: Cell[] | null; max: Cell[] | null;
 }
 

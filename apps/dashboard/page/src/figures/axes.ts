@@ -35,7 +35,7 @@ export function logarithmic(low: number, high: number, from: number, to: number,
   const at = (value: number) => value > 0 ? from + ((Math.log10(value) - a) / (b - a)) * (to - from) : NaN;
   const ticks: Tick[] = [];
   const each = Math.max(1, Math.ceil((b - a) / wanted));
-  const factors = b - a < 1.2 ? [1, 2, 5] : [1];
+  const factors = b - a < 2.2 ? [1, 2, 5] : [1];
   for (let power = Math.floor(a); power <= Math.ceil(b); ++power) {
     if ((power - Math.floor(a)) % each !== 0) continue;
     for (const factor of factors) {
@@ -73,14 +73,17 @@ export function rangeOf(values: ArrayLike<number>): Range | null {
   if (finite.length === 0) return null;
   const at = (share: number) => finite[Math.round(share * (finite.length - 1))]!;
   let [low, high] = [finite[0]!, finite[finite.length - 1]!];
-  const isLog = low > 0 && high / low > 1000;
+  const isLog = low > 0 && high / low > 30;
   if (!isLog && finite.length >= 10) {
     const [a, b] = [at(0.05), at(0.95)];
     const width = b - a;
     if (width > 0 && high - b > 5 * width) high = b + 0.2 * width;
     if (width > 0 && a - low > 5 * width) low = a - 0.2 * width;
   }
-  return { low, high, beyond: finite.filter((each) => each < low || each > high).length, isLog };
+  const beyond = finite.filter((each) => each < low || each > high).length;
+  // A little room, so that the best mark is not half outside.
+  const pad = isLog ? 1 + 0.04 * Math.log10(high / low) : (high - low) * 0.04;
+  return isLog ? { low: low / pad, high: high * pad, beyond, isLog } : { low: low - pad, high: high + pad, beyond, isLog };
 }
 
 export function scaleOf(range: Range, from: number, to: number, wanted?: number): Scale {
@@ -90,7 +93,7 @@ export function scaleOf(range: Range, from: number, to: number, wanted?: number)
 export interface Inside { left: number; right: number; top: number; bottom: number }
 
 export function inside(size: Size, margins: Partial<Inside> = {}): Inside {
-  const { left = 62, right = 12, top = 10, bottom = 40 } = margins;
+  const { left = 62, right = 12, top = 20, bottom = 40 } = margins;
   return { left, right: Math.max(left + 20, size.width - right), top, bottom: Math.max(top + 20, size.height - bottom) };
 }
 
@@ -111,7 +114,7 @@ export function axes(box: Inside, x: Scale, y: Scale, titles: { x: string; y: st
   }
   marks.push({ kind: "path", points: [box.left, box.bottom, box.right, box.bottom], ink: "muted" });
   marks.push({ kind: "text", x: (box.left + box.right) / 2, y: box.bottom + 30, text: titles.x, ink: "ink", anchor: "middle", most: box.right - box.left });
-  if (titles.y) marks.push({ kind: "text", x: box.left + 2, y: box.top - 2, text: titles.y, ink: "ink", most: box.right - box.left });
+  if (titles.y) marks.push({ kind: "text", x: box.left + 2, y: box.top - 11, text: titles.y, ink: "ink", most: box.right - box.left });
   return marks;
 }
 

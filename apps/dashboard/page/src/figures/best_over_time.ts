@@ -32,7 +32,7 @@ export function bestOverTime(experiment: Experiment, size: Size, kept: Uint8Arra
     marks.push({
       kind: "dot", x: px, y: clamp(py, box.top, box.bottom), r: values.length > 2000 ? 1.5 : 2.5, ink: endInks[end] ?? "muted",
       alpha: kept[i] ? 0.75 : 0.08, hollow: end === "failed",
-      of: { trial: i, said: `${experiment.id(i)}: best ${short(values[i]!)}, ${end}, ${duration(times[i]!)} after the start` },
+      of: { trial: i, said: () => `${experiment.id(i)}: best ${short(values[i]!)}, ${end}, ${duration(times[i]!)} after the start` },
     });
   }
   const line: number[] = [];
@@ -42,7 +42,7 @@ export function bestOverTime(experiment: Experiment, size: Size, kept: Uint8Arra
     line.push(px, py);
     marks.push({
       kind: "dot", x: px, y: py, r: 4, ink: "accent",
-      of: { trial: experiment.trialOf(each.trial_id), said: `best so far ${short(numberOf(each.value))}: ${each.trial_id}, iteration ${each.training_iteration}, after ${count(each.trials, "trial")} and ${duration(each.running_s)} of running` },
+      of: { trial: experiment.trialOf(each.trial_id), said: () => `best so far ${short(numberOf(each.value))}: ${each.trial_id}, iteration ${each.training_iteration}, after ${count(each.trials, "trial")} and ${duration(each.running_s)} of running` },
     });
   }
   if (line.length > 0) {

@@ -15,7 +15,7 @@ export function checkpoints(experiment: Experiment, size: Size, shown: Uint8Arra
   if (!kept || kept.trial.length === 0) return { marks: [], sentence };
   const trials = [...new Set(kept.trial)].sort((a, b) => a - b);
   const lanes = new Map(trials.map((each, i) => [each, i]));
-  const box = inside(size, { left: 84 });
+  const box = inside(size, { left: 84, top: 4 });
   const x = linear(0, Math.max(1, ...kept.training_iteration), box.left, box.right, size.width / 90);
   const lane = (box.bottom - box.top) / trials.length;
   const each = Math.ceil(13 / lane);
@@ -26,7 +26,7 @@ export function checkpoints(experiment: Experiment, size: Size, shown: Uint8Arra
     marks.push({
       kind: "dot", x: x.at(kept.training_iteration[i]!), y: yOf(trial), r: Math.max(2, Math.min(5, lane * 0.4)), ink: kept.where[i] === "missing" ? "bad" : kept.is_pinned[i] ? "warn" : kept.rank[i] === 1 ? "good" : "line",
       hollow: kept.where[i] === "remote", alpha: shown[trial] ? 1 : 0.1,
-      of: { trial, said: `${experiment.id(trial)} checkpoint ${kept.index[i]}, iteration ${kept.training_iteration[i]}, ${bytes(kept.bytes[i]!)}, ${kept.where[i]}${kept.is_latest[i] ? ", the latest" : ""}${kept.is_pinned[i] ? ", pinned" : ""}${Number.isFinite(score) ? `, score ${short(score)}` : ""}, because of ${kept.triggers[i]}` },
+      of: { trial, said: () => `${experiment.id(trial)} checkpoint ${kept.index[i]}, iteration ${kept.training_iteration[i]}, ${bytes(kept.bytes[i]!)}, ${kept.where[i]}${kept.is_latest[i] ? ", the latest" : ""}${kept.is_pinned[i] ? ", pinned" : ""}${Number.isFinite(score) ? `, score ${short(score)}` : ""}, because of ${kept.triggers[i]}` },
     });
   });
   return { marks, sentence };

@@ -32,7 +32,7 @@ export function curves(experiment: Experiment, size: Size, kept: Uint8Array, cut
     const points = curve.iterations.flatMap((iteration, i) => [x.at(iteration), yAt(numberOf(curve.last[i]))]);
     const isIn = kept[curve.trial] === 1;
     const end = experiment.endOf(curve.trial);
-    const of = { trial: curve.trial, said: said(experiment, curve.trial) };
+    const of = { trial: curve.trial, said: () => said(experiment, curve.trial) };
     if (isFront && curve.min && curve.max) {
       // What the sampled line leaves out: from the least to the most in each stretch.
       curve.iterations.forEach((iteration, i) => {
@@ -52,9 +52,13 @@ export function curves(experiment: Experiment, size: Size, kept: Uint8Array, cut
   for (const cutoff of cutoffs) {
     const [px, py] = [x.at(cutoff.iteration), y.at(cutoff.value)];
     if (!Number.isFinite(px) || !Number.isFinite(py) || py < box.top || py > box.bottom) continue;
-    marks.push({ kind: "path", points: [px - 9, py, px + 9, py], ink: "bad", width: 2, of: { said: `cutoff ${short(cutoff.value)} at ${cutoff.iteration}` } });
+    marks.push({ kind: "path", points: [px - 9, py, px + 9, py], ink: "bad", width: 2, of: { said: () => `cutoff ${short(cutoff.value)} at ${cutoff.iteration}` } });
   }
   const front = all.trials.find((curve) => curve.trial === shown);
+  if (front && front.since > 0) {
+    const at = x.at(front.since);
+    marks.push({ kind: "path", points: [at, box.top, at, box.bottom], ink: "warn", dash: [4, 3], of: { said: () => `before iteration ${front.since}, its model was another trial's` } });
+  }
   if (front) line(front, true);
   const ends = new Map<string, number>();
   for (const curve of all.trials) ends.set(experiment.endOf(curve.trial), (ends.get(experiment.endOf(curve.trial)) ?? 0) + 1);

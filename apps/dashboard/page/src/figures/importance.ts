@@ -17,7 +17,7 @@ export function importance(experiment: Experiment, size: Size): Drawing {
     const y = 6 + i * importanceRow;
     const width = (row.share / largest) * room;
     marks.push({ kind: "text", x: left - 8, y: y + 8, text: row.name, ink: "ink", anchor: "end", most: left - 10 });
-    marks.push({ kind: "rect", x: left, y, w: Math.max(1, width), h: 15, ink: row.direction || i < found.importances.length ? "accent" : "muted", of: { said: `${row.name}: ${(100 * row.share).toFixed(1)} %. ${row.direction}` } });
+    marks.push({ kind: "rect", x: left, y, w: Math.max(1, width), h: 15, ink: row.direction || i < found.importances.length ? "accent" : "muted", of: { said: () => `${row.name}: ${(100 * row.share).toFixed(1)} %. ${row.direction}` } });
     marks.push({ kind: "text", x: left + width + 6, y: y + 8, text: `${(100 * row.share).toFixed(1)} %`, ink: "ink" });
     if (row.direction) marks.push({ kind: "text", x: left, y: y + 26, text: row.direction, ink: "muted", most: size.width - left });
   });

@@ -2,7 +2,7 @@
 import type { Cell, Experiment, Stretch } from "../data";
 import { numberOf, textOf } from "../data";
 import { count, short } from "../format";
-import { axes, inside, linear, rangeOf } from "./axes";
+import { axes, inside, linear, rangeOf, scaleOf } from "./axes";
 import type { Drawing, Ink, Mark, Size } from "./drawing";
 
 /** The value of a hyperparameter, nested with dots. */
@@ -36,7 +36,7 @@ export function lineage(experiment: Experiment, size: Size, colourBy: string): D
   if (stretches.length === 0) return { marks: [], sentence: "No trial has gone on as a copy of another one." };
   const trials = [...new Set(stretches.map((each) => each.trial_id))].sort();
   const lanes = new Map(trials.map((id, i) => [id, i]));
-  const box = inside(size, { left: 84 });
+  const box = inside(size, { left: 84, top: 4 });
   const x = linear(0, Math.max(...stretches.map((each) => each.to)), box.left, box.right, size.width / 90);
   const lane = (box.bottom - box.top) / trials.length;
   const y = (id: string) => box.top + (lanes.get(id)! + 0.5) * lane;
@@ -64,7 +64,7 @@ export function lineage(experiment: Experiment, size: Size, colourBy: string): D
     const trial = experiment.trialOf(one.trial_id);
     marks.push({
       kind: "rect", x: x.at(one.from), y: y(one.trial_id) - lane * 0.36, w: Math.max(2, x.at(one.to) - x.at(one.from)), h: Math.max(2, lane * 0.72), ink: inkOf(i), alpha: one.is_present ? 1 : 0.55,
-      of: { trial, said: `${one.trial_id}, iterations ${one.from + 1} to ${one.to}${one.origin === null ? "" : `, a copy of ${stretches[one.origin]!.trial_id}`}: ${colourBy} ${typeof values[i] === "number" ? short(values[i] as number) : textOf(values[i])}` },
+      of: { trial, said: () => `${one.trial_id}, iterations ${one.from + 1} to ${one.to}${one.origin === null ? "" : `, a copy of ${stretches[one.origin]!.trial_id}`}: ${colourBy} ${typeof values[i] === "number" ? short(values[i] as number) : textOf(values[i])}` },
     });
   });
   const clonings = experiment.raw.lineage?.clonings.length ?? 0;
@@ -79,13 +79,13 @@ export function schedule(experiment: Experiment, size: Size, name: string): Draw
   const words = [...new Set(steps.map((step) => textOf(valueIn(step.config, name))))];
   const box = inside(size, { left: 62 });
   const x = linear(0, Math.max(1, ...steps.map((step) => step.to)), box.left, box.right, size.width / 90);
-  const y = range ? linear(range.low, range.high, box.bottom - 4, box.top + 8, 4) : linear(0, words.length, box.bottom - 4, box.top + 8, words.length);
-  const marks: Mark[] = axes(box, x, y, { x: "iteration of the model", y: "" });
+  const y = range ? scaleOf(range, box.bottom - 4, box.top, 4) : linear(0, words.length, box.bottom - 4, box.top + 8, words.length);
+  const marks: Mark[] = axes(box, x, y, { x: "iteration of the model", y: name });
   const points: number[] = [];
   steps.forEach((step, i) => {
     const at = y.at(range ? values[i]! : words.indexOf(textOf(valueIn(step.config, name))));
     points.push(x.at(step.from), at, x.at(step.to), at);
-    marks.push({ kind: "path", points: [x.at(step.from), at, x.at(step.to), at], ink: "accent", width: 3, of: { trial: experiment.trialOf(step.trial_id), said: `iterations ${step.from + 1} to ${step.to} as ${step.trial_id}: ${name} = ${textOf(valueIn(step.config, name))}` } });
+    marks.push({ kind: "path", points: [x.at(step.from), at, x.at(step.to), at], ink: "accent", width: 3, of: { trial: experiment.trialOf(step.trial_id), said: () => `iterations ${step.from + 1} to ${step.to} as ${step.trial_id}: ${name} = ${textOf(valueIn(step.config, name))}` } });
   });
   marks.push({ kind: "path", points, ink: "accent", alpha: 0.5 });
   return { marks, sentence: `${name}: ${steps.map((step) => `${textOf(valueIn(step.config, name))} up to ${step.to}`).join(", ")}.` };

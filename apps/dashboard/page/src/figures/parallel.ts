@@ -97,7 +97,7 @@ export function parallel(axes: Axis[], good: Float64Array, kept: Uint8Array, cho
     }
   };
   add(faint, "grid", 0.35);
-  const alpha = Math.max(0.12, Math.min(0.9, 60 / Math.sqrt(Math.max(1, inside)) / 8));
+  const alpha = Math.max(0.03, Math.min(0.9, 240 / Math.max(1, inside)));
   byColour.forEach((points, i) => add(points, i / (colours - 1), Math.min(1, alpha * (0.5 + i / colours))));
   for (const trial of chosen) {
     const points: number[] = [];

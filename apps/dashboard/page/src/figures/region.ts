@@ -33,7 +33,7 @@ export function region(experiment: Experiment, size: Size, names: string[]): Dra
       const spread = ((i * 0.618) % 1 - 0.5) * 0.6;
       const [px, py] = [x.at(a.values[i]! + (a.words ? spread : 0)), y.at(b.values[i]! + (b.words ? spread : 0))];
       if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
-      marks.push({ kind: "dot", x: px, y: py, r: isFailed ? 3.5 : 2.5, ink: isFailed ? "bad" : "muted", alpha: isFailed ? 1 : 0.4, hollow: isFailed, of: { trial: i, said: `${experiment.id(i)}: ${isFailed ? experiment.text(i, "error") || "failed" : experiment.endOf(i)}` } });
+      marks.push({ kind: "dot", x: px, y: py, r: isFailed ? 3.5 : 2.5, ink: isFailed ? "bad" : "muted", alpha: isFailed ? 1 : 0.4, hollow: isFailed, of: { trial: i, said: () => `${experiment.id(i)}: ${isFailed ? experiment.text(i, "error") || "failed" : experiment.endOf(i)}` } });
     }
   }
   return { marks, sentence: `${failed} failed trials as red circles among ${experiment.count}, by ${shortName(a.name)} and ${shortName(b.name)}.` };

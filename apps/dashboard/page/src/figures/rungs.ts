@@ -25,14 +25,14 @@ export function rungs(experiment: Experiment, size: Size, kept: Uint8Array): Dra
     if (!Number.isFinite(py)) return;
     marks.push({
       kind: "dot", x: at, y: clamp(py, box.top, box.bottom), r: judged.trial.length > 1500 ? 1.6 : 3, ink: judged.went_on[i] ? "good" : "muted", alpha: kept[trial] ? 0.8 : 0.07,
-      of: { trial, said: `${experiment.id(trial)} at ${judged.rung[i]}: ${short(scores[i]!)}, cutoff then ${judged.cutoff[i] === null ? "none" : short(numberOf(judged.cutoff[i]))}, ${judged.went_on[i] ? "went on" : "went no further, or waits"}` },
+      of: { trial, said: () => `${experiment.id(trial)} at ${judged.rung[i]}: ${short(scores[i]!)}, cutoff then ${judged.cutoff[i] === null ? "none" : short(numberOf(judged.cutoff[i]))}, ${judged.went_on[i] ? "went on" : "went no further, or waits"}` },
     });
   });
   for (const rung of report?.rungs ?? []) {
     const py = y.at(numberOf(rung.cutoff));
     if (!Number.isFinite(py)) continue;
     const at = x.at(places.get(rung.milestone)!);
-    marks.push({ kind: "path", points: [at - 0.4 * step, clamp(py, box.top, box.bottom), at + 0.4 * step, clamp(py, box.top, box.bottom)], ink: "bad", width: 2, of: { said: `cutoff at ${rung.milestone} now: ${short(numberOf(rung.cutoff))}` } });
+    marks.push({ kind: "path", points: [at - 0.4 * step, clamp(py, box.top, box.bottom), at + 0.4 * step, clamp(py, box.top, box.bottom)], ink: "bad", width: 2, of: { said: () => `cutoff at ${rung.milestone} now: ${short(numberOf(rung.cutoff))}` } });
   }
   const shown = judged.trial.length < judged.count ? `, of which the first ${judged.trial.length.toLocaleString("en-US")} are shown` : "";
   return { marks, sentence: `${count(judged.count, "judgement")} at ${count(milestones.length, "rung")}${shown}: dots of those that went on are green, red lines are the cutoffs now.` };

@@ -13,7 +13,7 @@ export function slice(experiment: Experiment, name: string, good: Float64Array, 
   const range = best && rangeOf(best.numbers);
   if (!parameter || !best || !objective || !range) return { marks: [], sentence: "Nothing to show." };
   const axis = axisOf(parameter.column, parameter.domain);
-  const box = inside(size, { left: 56 });
+  const box = inside(size, { left: 56, top: 8 });
   const { lower, upper, log } = parameter.domain;
   const own = lower !== null && upper !== null ? { low: lower, high: upper, isLog: log, beyond: 0 } : rangeOf(axis.values) ?? { low: 0, high: 1, isLog: false, beyond: 0 };
   const wanted = size.width / 80;
@@ -39,7 +39,7 @@ export function slice(experiment: Experiment, name: string, good: Float64Array, 
     if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
     marks.push({
       kind: "dot", x: px, y: clamp(py, box.top, box.bottom), r: many ? 1.3 : 2.5, ink: good[i]!, alpha: kept[i] ? (many ? 0.5 : 0.8) : 0.06,
-      of: { trial: i, said: `${experiment.id(i)}: ${shortName(name)} ${parameter.column.values[i] === null ? "" : textOf(parameter.column.values[i])}, best ${short(best.numbers[i]!)}` },
+      of: { trial: i, said: () => `${experiment.id(i)}: ${shortName(name)} ${parameter.column.values[i] === null ? "" : textOf(parameter.column.values[i])}, best ${short(best.numbers[i]!)}` },
     });
   }
   return { marks, sentence: found ? found.direction : `${objective.metric} along ${shortName(name)}.` };

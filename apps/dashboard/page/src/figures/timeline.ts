@@ -43,7 +43,7 @@ export function timeline(experiment: Experiment, size: Size, kept: Uint8Array): 
   let end = start;
   for (const each of attempts) end = Math.max(end, each.end ?? each.start);
   const { lanes, of } = lanesOf(attempts, end);
-  const box = inside(size, { left: 84 });
+  const box = inside(size, { left: 84, top: 4 });
   const x = elapsed(end - start, box.left, box.right, size.width / 110);
   const lane = (box.bottom - box.top) / lanes.length;
   const each = Math.ceil(13 / lane);
@@ -55,7 +55,7 @@ export function timeline(experiment: Experiment, size: Size, kept: Uint8Array): 
     if (place === undefined) continue;
     marks.push({
       kind: "rect", x: x.at(idle.from - start), y: yOf(place) - lane * 0.15, w: Math.max(1, x.at(idle.to - start) - x.at(idle.from - start)), h: lane * 0.3, ink: "warn", alpha: 0.5,
-      of: { said: `GPU ${idle.gpu} was free for ${duration(idle.to - idle.from)}: ${idle.why}` },
+      of: { said: () => `GPU ${idle.gpu} was free for ${duration(idle.to - idle.from)}: ${idle.why}` },
     });
   }
   attempts.forEach((attempt, i) => {
@@ -63,7 +63,7 @@ export function timeline(experiment: Experiment, size: Size, kept: Uint8Array): 
       const [a, b] = [x.at(attempt.start - start), x.at((attempt.end ?? end) - start)];
       marks.push({
         kind: "rect", x: a, y: yOf(place) - lane * 0.4, w: Math.max(0.7, b - a - 0.5), h: Math.max(1, lane * 0.8), ink: inks[attempt.outcome] ?? "line", alpha: kept[attempt.trial] ? 0.9 : 0.1,
-        of: { trial: attempt.trial, said: `${experiment.id(attempt.trial)}, attempt ${attempt.attempt}, ${duration(attempt.start - start)} to ${attempt.end === null ? "now or unknown" : duration(attempt.end - start)}: ${attempt.outcome || "runs"}${attempt.reason ? ", " + attempt.reason : ""}` },
+        of: { trial: attempt.trial, said: () => `${experiment.id(attempt.trial)}, attempt ${attempt.attempt}, ${duration(attempt.start - start)} to ${attempt.end === null ? "now or unknown" : duration(attempt.end - start)}: ${attempt.outcome || "runs"}${attempt.reason ? ", " + attempt.reason : ""}` },
       });
     }
   });

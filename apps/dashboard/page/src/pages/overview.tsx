@@ -172,11 +172,11 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
         <div><dt>started</dt><dd>{moment(status.started)}</dd></div>
         <div><dt>running time</dt><dd>{duration(status.running_s)}{status.sessions > 1 ? ` in ${status.sessions} sessions` : ""}</dd></div>
         <div><dt>driver</dt><dd>{status.driver ? `${status.driver.host}, process ${status.driver.pid}` : status.session_end || "none"}</dd></div>
-        <div class="wide"><dt>directory</dt><dd><code>{raw.directory}</code></dd></div>
+        <div><dt>directory</dt><dd><code>{raw.directory}</code></dd></div>
       </dl>
       <div class="first">
         {experiment.objective && <section aria-labelledby="best"><h2 id="best">Best so far</h2>
-          <Picture height={300} of={[choice.kept]} open={open} draw={(size) => bestOverTime(experiment, size, choice.kept)}
+          <Picture height={250} of={[choice.kept]} open={open} draw={(size) => bestOverTime(experiment, size, choice.kept)}
             rows={() => {
               const all = raw.over_time?.improvements ?? [];
               return rowsOf({ trial: all.map((each) => each.trial_id), iteration: all.map((each) => each.training_iteration), value: all.map((each) => each.value), "running s": all.map((each) => each.running_s), trials: all.map((each) => each.trials), results: all.map((each) => each.results), time: all.map((each) => moment(each.time)) });
@@ -185,8 +185,10 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
         <Findings choice={choice} open={open} at={at} />
       </div>
       <Section title="Trials" id="trials">
-        <ParallelPicture choice={choice} open={open} />
-        <TrialsTable choice={choice} at={at} />
+        <div class="second">
+          <div><ParallelPicture choice={choice} open={open} /></div>
+          <div><TrialsTable choice={choice} at={at} /></div>
+        </div>
         {raw.trials.left_out.length > 0 && <details><summary>{count(raw.trials.left_out.length, "field")} of trials are too many for this file: <code>tune ls --json</code> has them</summary><p>{raw.trials.left_out.slice(0, 500).join(", ")}</p></details>}
       </Section>
       {experiment.objective && <Section title="Curves" id="curves">

@@ -44,19 +44,19 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
         {field("ended_by") && ` by ${field("ended_by")}`}{field("paused_by") && ` by ${field("paused_by")}`} at iteration {field("training_iteration")}{field("why") && `: ${field("why")}`}.
         {Number.isFinite(experiment.number(trial, "best")) && ` Its best ${experiment.objective?.metric ?? ""} is ${short(experiment.number(trial, "best"))}${field("best_iteration") && `, of iteration ${field("best_iteration")}`}${choice.which === "best" && rank !== null ? `: place ${rank.toLocaleString("en-US")} of ${experiment.count.toLocaleString("en-US")}` : ""}.`}
       </p>
-      {field("error") && <p class="notice">{field("error")}</p>}
+      {field("error") && field("error") !== field("why") && <p class="notice">{field("error")}</p>}
       <dl class="facts">
         <div><dt>started</dt><dd>{moment(experiment.number(trial, "started")) || "not yet"}</dd></div>
         <div><dt>ended</dt><dd>{moment(experiment.number(trial, "ended")) || "not yet"}</dd></div>
         <div><dt>in training</dt><dd>{duration(experiment.number(trial, "time_total_s"))}</dd></div>
         <div><dt>ran on</dt><dd>{field("node") || "nothing yet"}{field("gpus") && `, GPU ${field("gpus")}`}</dd></div>
         <div><dt>attempts</dt><dd>{field("attempt")}, {count(experiment.number(trial, "failures") || 0, "failure")}</dd></div>
-        {field("notes") && <div class="wide"><dt>notes</dt><dd>{field("notes")}</dd></div>}
+        {field("notes") && <div><dt>notes</dt><dd>{field("notes")}</dd></div>}
       </dl>
       {experiment.objective && (curve
         ? <section><h2>Curve</h2><Picture height={320} of={[trial, choice.kept]} open={open} draw={(size) => curves(experiment, size, choice.kept, cutoffsOf(experiment), trial)}
           rows={() => ({ count: curve.iterations.length, columns: [{ title: "iteration", value: (i) => curve.iterations[i]! }, { title: curve.min ? "last" : experiment.objective!.metric, value: (i) => curve.last[i]! }, ...(curve.min && curve.max ? [{ title: "min", value: (i: number) => curve.min![i]! }, { title: "max", value: (i: number) => curve.max![i]! }] : [])] })}>
-          <p class="hint">{curve.min ? `Each point stands for neighbours among its ${count(curve.results, "result")}: the last of them, with the least and the most as bars.` : `All of its ${count(curve.results, "result")}`}{chain.length > 1 && " since it last became a copy"}. Behind it the curves of {raw.curves!.which}.</p>
+          <p class="hint">{curve.min ? `Each point stands for neighbours among its ${count(curve.results, "result")}: the last of them, with the least and the most as bars.` : `All of its ${count(curve.results, "result")}`}{curve.since > 0 && `, with those of the trials that its model was until iteration ${curve.since}`}. Behind it the curves of {raw.curves!.which}.</p>
         </Picture></section>
         : <p class="notice">{Number.isFinite(experiment.number(trial, "best")) ? <>Its curve is not among those in this file ({raw.curves?.which}): <code>{`tune show ${words}`}</code></> : "It has reported no number for the metric."}</p>)}
       {steps.length > 1 && <section><h2>What its model went through</h2><div class="table"><table>
@@ -70,16 +70,16 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
           return <tr key={column.name} class={other !== null && other !== textOf(column.values[trial]) ? "differs" : undefined}><td>{shortName(column.name)}</td><td>{textOf(column.values[trial])}</td>{other !== null && <td>{other}</td>}</tr>;
         })}</tbody>
       </table></div></section>
-      <section><h2>Last metrics</h2><div class="table"><table>
+      {metrics.length > 0 && <section><h2>Last metrics</h2><div class="table"><table>
         <tbody>{metrics.map((column) => <tr key={column.name}><td>{column.name}</td><td>{textOf(column.values[trial])}</td></tr>)}</tbody>
-      </table></div></section>
+      </table></div></section>}
       {judged.length > 0 && <section><h2>Judgements</h2><ul>{judged.map((i) => {
         const [score, cutoff] = [numberOf(raw.judgements.score[i]), numberOf(raw.judgements.cutoff[i])];
         return <li key={i}>At {raw.judgements.rung[i]}: {short(score)}{Number.isFinite(cutoff) ? `, cutoff ${short(cutoff)}` : ", without a cutoff yet"}. It {raw.judgements.went_on[i] ? "went on" : "went no further, or had to wait"}.</li>;
       })}</ul></section>}
       {attempts.length > 0 && <section><h2>Attempts</h2><div class="table"><table>
         <thead><tr><th>attempt</th><th>start</th><th>took</th><th>node</th><th>gpus</th><th>from checkpoint</th><th>outcome</th><th>reason</th></tr></thead>
-        <tbody>{attempts.map((each) => <tr key={each.attempt}><td class="number">{each.attempt}</td><td>{moment(each.start)}</td><td>{each.end === null ? "" : duration(each.end - each.start)}</td><td>{each.node}</td><td>{each.gpus}</td><td>{each.restored || ""}</td><td>{each.outcome || "no end is recorded"}</td><td>{each.reason}</td></tr>)}</tbody>
+        <tbody>{attempts.map((each) => <tr key={each.attempt}><td class="number">{each.attempt}</td><td>{moment(each.start)}</td><td>{each.end === null ? "" : duration(each.end - each.start)}</td><td>{each.node}</td><td>{each.gpus}</td><td>{each.restored || ""}</td><td>{each.outcome || "no end is recorded"}</td><td class="long">{each.reason}</td></tr>)}</tbody>
       </table></div></section>}
       {own.length > 0 && kept && <section><h2>Checkpoints</h2><div class="table"><table>
         <thead><tr><th>checkpoint</th><th>iteration</th><th>score</th><th>rank</th><th>bytes</th><th>where</th><th>path</th></tr></thead>

@@ -1,7 +1,7 @@
 // A figure on a canvas, with its sentence, what the pointer or the arrow keys are at, and a table
 // of the same.
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { markAt, paint, placeOf, type Drawing, type Mark, type Size, type Theme } from "../figures/drawing";
 import { Rows, type RowsOf } from "./rows";
 
@@ -41,7 +41,26 @@ export function useWidth(): [RefObject<HTMLDivElement | null>, number] {
   return [ref, width];
 }
 
+/** Answers with how often the picture is to be drawn: again and again while it is near the screen,
+ *  and once in any case, when nothing else is to do, for what is read aloud or printed. A brush must
+ *  not wait for pictures that nobody sees. */
+function useTurn(ref: RefObject<HTMLDivElement | null>): "now" | "once" | "not yet" {
+  const [isNear, setNear] = useState(false);
+  const [isIdle, setIdle] = useState(false);
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => setNear(entries[entries.length - 1]!.isIntersecting), { rootMargin: "150px" });
+    observer.observe(ref.current!);
+    const later = setTimeout(() => setIdle(true), 1500);
+    const beforePrint = () => { setIdle(true); };
+    addEventListener("beforeprint", beforePrint);
+    return () => { observer.disconnect(); clearTimeout(later); removeEventListener("beforeprint", beforePrint); };
+  }, []);
+  return isNear ? "now" : isIdle ? "once" : "not yet";
+}
+
 export interface Drag { start(x: number, y: number): boolean; move(x: number, y: number): void; end(): void; cancel(): void }
+
+const nothing: Drawing = { marks: [], sentence: "" };
 
 interface Props {
   draw: (size: Size) => Drawing;
@@ -61,8 +80,15 @@ export function Picture({ draw, of, height, open, rows, drag, children }: Props)
   const [at, setAt] = useState<Mark | null>(null);
   const dragging = useRef<Drag | null>(null);
   const size = { width, height };
-  const drawing = useMemo(() => width > 0 ? draw(size) : { marks: [], sentence: "" }, [width, height, ...of]);
-  const isEmpty = width > 0 && drawing.marks.length === 0;
+  const turn = useTurn(ref);
+  const last = useRef<{ of: unknown[]; drawing: Drawing } | null>(null);
+  const key = [width, height, ...of];
+  const isStale = last.current === null || key.some((each, i) => each !== last.current!.of[i]);
+  if (width > 0 && isStale && (turn === "now" || (turn === "once" && last.current === null))) {
+    last.current = { of: key, drawing: draw(size) };
+  }
+  const drawing = last.current?.drawing ?? nothing;
+  const isEmpty = last.current !== null && drawing.marks.length === 0;
 
   useEffect(() => setAt(null), [drawing]);
   useLayoutEffect(() => {
@@ -125,7 +151,7 @@ export function Picture({ draw, of, height, open, rows, drag, children }: Props)
         {place && <span class="here" style={{ left: `${place[0]}px`, top: `${place[1]}px` }} />}
       </div>
       {!isEmpty && drawing.marks.some((mark) => mark.of) && <p class="said" aria-live="polite">
-        {at?.of ? <>{at.of.said} {at.of.trial !== undefined && open && <button type="button" class="link" onClick={() => open(at.of!.trial!)}>open</button>}</> : "Point at something, or use the arrow keys."}
+        {at?.of ? <>{at.of.said()} {at.of.trial !== undefined && open && <button type="button" class="link" onClick={() => open(at.of!.trial!)}>open</button>}</> : "Point at a mark, or go with the arrow keys."}
       </p>}
       {children}
       {rows && !isEmpty && <AsTable rows={rows} />}

@@ -13,7 +13,7 @@ export interface RowColumn {
 }
 export interface RowsOf { columns: RowColumn[]; count: number; label?: string; rowClass?: ((row: number) => string) | undefined; initial?: { column: number; down: boolean }[] }
 
-const pageLength = 25;
+const pageLength = 12;
 
 function compare(a: Cell, b: Cell): number {
   const [x, y] = [numberOf(a), numberOf(b)];

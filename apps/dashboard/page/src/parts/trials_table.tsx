@@ -18,13 +18,16 @@ function columnsOf(choice: Choice, at: number): RowColumn[] {
     },
     { title: "end", value: (row) => experiment.endOf(row), show: (row) => <span class={"end " + experiment.endOf(row).toLowerCase()}>{experiment.endOf(row)}</span> },
   ];
-  for (const { metric } of experiment.raw.objectives) {
+  const objective = experiment.objective;
+  if (objective) columns.push(own("best", `best ${objective.metric}`));
+  const last = experiment.raw.objectives.flatMap(({ metric }): RowColumn[] => {
     const column = experiment.metricColumn(metric);
-    if (experiment.objective) columns.push(own("best", `best ${metric}`));
-    if (column) columns.push({ title: experiment.objective ? `last ${metric}` : metric, value: (row) => column.values[row] ?? null });
-  }
-  columns.push(own("training_iteration", "iteration"));
+    return column ? [{ title: objective ? `last ${metric}` : metric, value: (row) => column.values[row] ?? null }] : [];
+  });
+  if (!objective) columns.push(...last);
   for (const { domain } of experiment.hyperparameters.slice(0, mostParameters)) columns.push(own(domain.name, shortName(domain.name)));
+  columns.push(own("training_iteration", "iteration"));
+  if (objective) columns.push(...last);
   columns.push({ ...own("duration_s", "duration"), show: (row) => duration(numberOf(experiment.column("duration_s")?.values[row])) });
   if (experiment.column("failures")?.numbers.some((each) => each > 0)) columns.push(own("failures"));
   return columns;
