@@ -17,7 +17,7 @@ HOSTILE = '</script><img src=x onerror="alert(1)">\u202egnp.exe'
 
 
 def report_in(page: str) -> dict[str, Any]:
-    found = re.findall(r'<script type="application/json" id="report">(.*?)</script>', page, re.S)
+    found = re.findall(r'<script type="application/json" id="report">(.*?)</script>', page, re.DOTALL)
     assert len(found) == 1, "the data end where the element ends"
     return json.loads(found[0])
 
@@ -43,9 +43,9 @@ class Report(Case):
         self.write("spec.json", {"trainable": {"command": ["true"]}, "name": "sweep", "metric": "loss", "mode": "min", "num_samples": trials, "searcher": "random",
                                  "param_space": {"lr": {"loguniform": [1e-4, 0.1]}, "act": {"choice": ["relu", "tanh"]}}})
         self.tune("simulate", "spec.json", "--curves", "curves.csv", "--scheduler", scheduler, "--workers", "4", "--dir", "simulated")
-        return f"simulated/{sorted(os.listdir(self.path('simulated')))[0]}"
+        return "simulated/" + min(os.listdir(self.path("simulated")))
 
-    def test_the_data_of_the_page_are_those_of_the_other_commands(self):
+    def test_the_data_of_the_page_are_those_of_the_other_commands(self) -> None:
         directory = self.simulated(40, "asha")
         [experiment] = self.page_of(directory)["experiments"]
         status = self.json("status", directory)
@@ -69,7 +69,7 @@ class Report(Case):
                 for a, b in zip(curve["last"], own):
                     self.assertAlmostEqual(a, b, places=5)
 
-    def test_sentences_come_without_a_page_and_as_json(self):
+    def test_sentences_come_without_a_page_and_as_json(self) -> None:
         directory = self.simulated(12, "fifo")
         first = self.tune("report", directory).out.splitlines()[0]
         self.assertTrue(first.startswith("sweep: 12 trials by random search over act, lr"), first)
@@ -79,7 +79,7 @@ class Report(Case):
         written = self.json("report", directory, "--html", "page.html")
         self.assertEqual([written["file"], written["bytes"]], [self.path("page.html"), os.path.getsize(self.path("page.html"))])
 
-    def test_a_page_is_replaced_and_another_file_is_not(self):
+    def test_a_page_is_replaced_and_another_file_is_not(self) -> None:
         directory = self.simulated(4, "fifo")
         self.page_of(directory)
         self.page_of(directory)
@@ -88,20 +88,20 @@ class Report(Case):
         self.assertEqual(self.read("thesis.html"), "<!doctype html>mine")
         self.assertEqual(report_in(self.tune("report", directory, "--html", "-").out)["format"], 1)
 
-    def test_the_page_runs_its_own_script_and_loads_nothing(self):
+    def test_the_page_runs_its_own_script_and_loads_nothing(self) -> None:
         directory = self.simulated(4, "fifo")
         self.page_of(directory)
         page = self.read("report.html")
         policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
         self.assertTrue(policy.startswith("default-src 'none'"), policy)
         for tag in ("script", "style"):
-            [text] = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S)
+            [text] = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
             digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
             self.assertIn(f"{tag}-src 'sha256-{digest}'", policy)
-        markup = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", page, flags=re.S)
+        markup = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", page, flags=re.DOTALL)
         self.assertNotRegex(markup, r"https?:|src=|@import")
 
-    def test_names_and_texts_of_trials_cannot_leave_the_data(self):
+    def test_names_and_texts_of_trials_cannot_leave_the_data(self) -> None:
         self.write("hostile.py", "import json, sys\n"
                    "hostile = json.load(open(sys.argv[1]))\n"
                    "print(hostile, file=sys.stderr)\n"
@@ -121,7 +121,7 @@ class Report(Case):
         page = self.read("report.html")
         self.assertNotIn("<img", page.split('id="report">')[1].split("</script>")[0])
 
-    def test_what_cannot_be_read_is_a_sentence(self):
+    def test_what_cannot_be_read_is_a_sentence(self) -> None:
         self.assertIn("no experiment", self.refused("report", "nowhere"))
         directory = self.simulated(4, "fifo")
         report = self.page_of(directory, "nowhere")
@@ -134,7 +134,7 @@ class Report(Case):
         shutil.rmtree(self.path(directory))
         self.refused("report", directory)
 
-    def test_a_folder_stands_for_its_experiments(self):
+    def test_a_folder_stands_for_its_experiments(self) -> None:
         self.simulated(4, "fifo,asha")
         self.assertEqual(len(self.page_of("simulated")["experiments"]), 2)
 

@@ -1,7 +1,8 @@
 // Builds built/report.html: the page of `tune report`, with its script and style inside, and with
 // their hashes in its policy. `node build.mjs --check` says instead whether it is up to date.
+// built/sources.sha256 has what it was made of, so that a machine without npm can tell, too.
 import { createHash } from "node:crypto";
-import { readFile, writeFile, mkdir } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { join, dirname } from "node:path";
 import { build } from "esbuild";
@@ -44,6 +45,15 @@ export async function page() {
 `;
 }
 
+/** As `sha256sum` writes them and checks them. */
+async function sourceHashes(text) {
+  const names = (await readdir(join(here, "src"), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(here.length + 1));
+  const lines = await Promise.all(["build.mjs", "package-lock.json", ...names].sort().map(async (name) =>
+    `${createHash("sha256").update(await readFile(join(here, name))).digest("hex")}  ${name}\n`));
+  return lines.join("") + `${createHash("sha256").update(text).digest("hex")}  built/report.html\n`;
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const text = await page();
   if (process.argv.includes("--check")) {
@@ -55,6 +65,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   } else {
     await mkdir(dirname(target), { recursive: true });
     await writeFile(target, text);
+    await writeFile(join(here, "built", "sources.sha256"), await sourceHashes(text));
     console.log(`${target}: ${text.length} bytes`);
   }
 }

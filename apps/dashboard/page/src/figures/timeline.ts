@@ -42,6 +42,7 @@ export function timeline(experiment: Experiment, size: Size, kept: Uint8Array): 
   const start = Math.min(experiment.raw.status.started, ...attempts.slice(0, 1).map((each) => each.start));
   let end = start;
   for (const each of attempts) end = Math.max(end, each.end ?? each.start);
+  for (const each of experiment.raw.idle) end = Math.max(end, each.to);
   const { lanes, of } = lanesOf(attempts, end);
   const box = inside(size, { left: 84, top: 4 });
   const x = elapsed(end - start, box.left, box.right, size.width / 110);
