@@ -38,6 +38,7 @@ constexpr std::size_t most_config_values = 64;
 constexpr std::size_t most_curve_points = 20'000;  ///< in all; a point is up to four numbers
 constexpr std::size_t most_points_of_a_curve = 100;
 constexpr std::size_t most_whole_listings = 5'000;  ///< checkpoints, stretches, judgements
+constexpr std::size_t most_improvements = 2'000;
 constexpr std::size_t most_attempts = 20'000;
 constexpr std::size_t most_idle = 2'000;
 constexpr std::size_t most_logs = 60;  ///< trials
@@ -438,7 +439,21 @@ std::string sentence_of(const StatusView& seen, const Json& best, const Json& do
   } else if (!spec.objectives.empty()) {
     text += " No trial has a number for " + spec.objectives.front().metric + " yet.";
   }
+  const std::string given_up = why_given_up(seen.experiment());
+  if (!given_up.empty()) text += " It was given up: " + headline(given_up);
   return text;
+}
+
+/// Of many improvements some, the last one among them. Answers how many are left out.
+std::size_t thin_out(Json& improvements) {
+  const std::size_t all = improvements.size();
+  if (all <= most_improvements) return 0;
+  Json kept = Json::array();
+  for (std::size_t i = 1; i <= most_improvements; ++i) {
+    kept.push_back(std::move(improvements[i * all / most_improvements - 1]));
+  }
+  improvements = std::move(kept);
+  return all - most_improvements;
 }
 
 /// The answer, or why there is none: what the page shows in its place.
@@ -487,8 +502,10 @@ Json report_of(const std::filesystem::path& directory) {
   });
   add_answer(report, "curves", [&] { return curves_json(grid, need_one()); });
   std::optional<std::size_t> started_by_best;
-  if (const Json& over_time = report["over_time"]; over_time.is_object()) {
-    const Json& list = over_time.at("improvements");
+  report["over_time_left_out"] = 0;
+  if (Json& over_time = report["over_time"]; over_time.is_object()) {
+    Json& list = over_time.at("improvements");
+    report["over_time_left_out"] = thin_out(list);
     if (!list.empty()) started_by_best = list.back().at("trials").get<std::size_t>();
   }
   report["findings"] = findings_json(findings_of(grid, history, started_by_best));

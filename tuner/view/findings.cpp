@@ -213,12 +213,19 @@ std::string shape_of(const std::string& error) {
   return shape;
 }
 
+/// Also of one that would be tried again, had the driver not given up.
+bool has_failed(const Experiment& experiment, const Trial& trial) {
+  if (trial.end() == TrialEnd::failed) return true;
+  return trial.state == TrialState::pending && !trial.error.empty() &&
+         !why_given_up(experiment).empty();
+}
+
 void find_failures(const ResultGrid& grid, const std::optional<Points>& points,
                    std::vector<Finding>& all) {
   Finding finding{FindingKind::failures, ""};
   std::map<std::string, std::vector<const Trial*>> by_shape;
   for (const Trial& trial : grid.experiment().trials()) {
-    if (trial.end() != TrialEnd::failed) continue;
+    if (!has_failed(grid.experiment(), trial)) continue;
     finding.trials.push_back(trial.id);
     by_shape[shape_of(*trial.error)].push_back(&trial);
   }
@@ -238,7 +245,7 @@ void find_failures(const ResultGrid& grid, const std::optional<Points>& points,
   if (!points) return;
   std::set<std::size_t> failed;
   for (std::size_t i = 0; i < points->trials.size(); ++i) {
-    if (points->trials[i]->end() == TrialEnd::failed) failed.insert(i);
+    if (has_failed(grid.experiment(), *points->trials[i])) failed.insert(i);
   }
   if (auto region = failing_region(*points, failed)) all.push_back(std::move(*region));
 }

@@ -50,12 +50,11 @@ std::string gpus_of(const AttemptStarted& started) {
   return text;
 }
 
-/// What kept a free device from a trial.
-enum class Lack { config, turn, backoff, room };
+}  // namespace
 
-class Reader {
+class HistoryReader::State {
  public:
-  explicit Reader(const Experiment& experiment) : experiment_(experiment) {}
+  explicit State(const Experiment& experiment) : experiment_(experiment) {}
 
   /// The experiment has just taken it in.
   void take(const Event& event) {
@@ -68,6 +67,8 @@ class Reader {
   RunHistory history() && { return std::move(history_); }
 
  private:
+  /// What kept a free device from a trial.
+  enum class Lack { config, turn, backoff, room };
   struct Free {
     Seconds since = 0;
     std::optional<Lack> lack;  ///< as things were once it had been free for a while
@@ -186,11 +187,15 @@ class Reader {
   Lack lack_ = Lack::config;
 };
 
-}  // namespace
+HistoryReader::HistoryReader(const Experiment& experiment)
+    : state_(std::make_unique<State>(experiment)) {}
+HistoryReader::~HistoryReader() = default;
+void HistoryReader::take(const Event& event) { state_->take(event); }
+RunHistory HistoryReader::history() && { return std::move(*state_).history(); }
 
 RunHistory read_run_history(const std::filesystem::path& directory) {
   Experiment experiment;
-  Reader reader(experiment);
+  HistoryReader reader(experiment);
   const auto missing =
       replay_events(directory, experiment, [&](const Event& event) { reader.take(event); });
   RunHistory history = std::move(reader).history();

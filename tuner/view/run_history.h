@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,20 @@ struct RunHistory {
   std::vector<IdleStretch> idle;                   ///< in the order of their ends
   std::map<TrialId, CheckpointTally> checkpoints;  ///< of those that have tried to save one
   std::uint64_t missing = 0;  ///< events that are not there any more: then all ends before them
+};
+
+/// Makes it of events.
+class HistoryReader {
+ public:
+  /// `experiment`: the one that takes in the same events, each before `take` does.
+  explicit HistoryReader(const Experiment& experiment);
+  ~HistoryReader();
+  void take(const Event& event);
+  RunHistory history() &&;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 /// Reads the history and the journal once.

@@ -26,6 +26,8 @@ constexpr std::size_t fewest_trials = 4;
 constexpr std::ptrdiff_t few_best = 5;
 /// With fewer trials, a forest knows little.
 constexpr std::size_t few_trials = 20;
+/// Of as many hyperparameters slices are taken at once.
+constexpr std::ptrdiff_t most_slices = 40;
 constexpr const char* fanova = "fanova";
 
 std::string bar_of(double share, double largest) {
@@ -215,6 +217,13 @@ ImportanceAnswer importance_of_all(const ExperimentView& view, const Objective& 
                                 is_adaptive_search(view.grid.spec()));
   answer.slices = Json::array();
   for (std::size_t leaf = 0; leaf < space.leaves().size(); ++leaf) {
+    // Of a space with hundreds of them nobody looks at each.
+    const auto end =
+        found.importances.begin() + std::min(most_slices, std::ssize(found.importances));
+    const bool is_wanted = std::any_of(found.importances.begin(), end, [&](const Importance& one) {
+      return one.pointer == space.leaves()[leaf].pointer;
+    });
+    if (!is_wanted) continue;
     answer.slices.push_back(
         to_json(slice_along(space, leaf, judged.points, judged.values, forest, objective.mode)));
   }

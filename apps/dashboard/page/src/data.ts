@@ -77,6 +77,7 @@ interface RawExperiment {
   trials: { count: number; columns: RawColumn[]; left_out: string[] };
   over_time: { metric: string; mode: string; improvements: Improvement[] } | null;
   over_time_problem: string;
+  over_time_left_out: number;
   importance: {
     method: string; metric: string; iteration: number | null; trials: number; candidates: number;
     several_together: number | null; importances: { name: string; importance: number; trials: number }[];

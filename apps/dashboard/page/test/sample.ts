@@ -28,7 +28,7 @@ export function experimentOf(wishes: Wishes = {}): Experiment {
         ],
       },
       over_time: { ...objective, improvements: [{ time: 1010, running_s: 10, trials: 1, results: 1, trial_id: "trial_00000", training_iteration: 1, value: 0.4 }, { time: 1011, running_s: 11, trials: 2, results: 2, trial_id: "trial_00001", training_iteration: 1, value: 0.1 }] },
-      over_time_problem: "", importance: { method: "fanova", metric: "loss", iteration: null, trials: n, candidates: n, several_together: 0.2, importances: [{ name, importance: 0.8, trials: n }] },
+      over_time_problem: "", over_time_left_out: 0, importance: { method: "fanova", metric: "loss", iteration: null, trials: n, candidates: n, several_together: 0.2, importances: [{ name, importance: 0.8, trials: n }] },
       importance_problem: "", importance_notices: [], slices: [{ name, importance: 0.8, direction: "lower is better", bins: [] }],
       curves: { metric: "loss", which: `all ${n} trials`, trials: lr.map((_, i) => ({ trial: i, results: 2, since: 0, iterations: [1, 2], last: [1, values[i]], min: null, max: null })) },
       curves_problem: "", idle: [{ node: "a", gpu: "1", from: 1005, to: 1009, why: "no trial was left to start" }],

@@ -46,6 +46,11 @@ export function logarithmic(low: number, high: number, from: number, to: number,
   return { at, value: (pixel) => 10 ** (a + ((pixel - from) / (to - from)) * (b - a)), ticks };
 }
 
+/** Of whole numbers, as iterations are. */
+export function whole(low: number, high: number, from: number, to: number, wanted = 5): Scale {
+  return linear(low, high, from, to, Math.max(1, Math.min(wanted, high - low)));
+}
+
 /** Words at equal distances; the value is the place in the list. */
 export function category(words: string[], from: number, to: number): Scale {
   const step = (to - from) / Math.max(1, words.length);

@@ -51,7 +51,7 @@ export function bestOverTime(experiment: Experiment, size: Size, kept: Uint8Arra
   }
   const best = improvements[improvements.length - 1];
   const sentence = (best
-    ? `The best ${objective.metric} came down to ${short(numberOf(best.value))} in ${count(improvements.length, "step")}, the last one after ${duration(best.running_s)} with ${count(best.trials, "trial")} started.`.replace("came down", objective.mode === "min" ? "came down" : "went up")
+    ? `The best ${objective.metric} came down to ${short(numberOf(best.value))} in ${count(improvements.length + (experiment.raw.over_time_left_out), "step")}, the last one after ${duration(best.running_s)} with ${count(best.trials, "trial")} started.`.replace("came down", objective.mode === "min" ? "came down" : "went up")
     : experiment.raw.over_time_problem) + (range.beyond > 0 ? ` ${count(range.beyond, "value")} lie beyond the picture and stand at its edge.` : "");
   return { marks, sentence };
 }

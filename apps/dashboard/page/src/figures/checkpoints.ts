@@ -2,7 +2,7 @@
 import type { Experiment } from "../data";
 import { bytes, short } from "../format";
 import { numberOf } from "../data";
-import { axes, inside, linear } from "./axes";
+import { axes, inside, whole } from "./axes";
 import type { Drawing, Mark, Size } from "./drawing";
 
 export function checkpoints(experiment: Experiment, size: Size, shown: Uint8Array): Drawing {
@@ -16,7 +16,7 @@ export function checkpoints(experiment: Experiment, size: Size, shown: Uint8Arra
   const trials = [...new Set(kept.trial)].sort((a, b) => a - b);
   const lanes = new Map(trials.map((each, i) => [each, i]));
   const box = inside(size, { left: 84, top: 4 });
-  const x = linear(0, Math.max(1, ...kept.training_iteration), box.left, box.right, size.width / 90);
+  const x = whole(0, Math.max(1, ...kept.training_iteration), box.left, box.right, size.width / 90);
   const lane = (box.bottom - box.top) / trials.length;
   const each = Math.ceil(13 / lane);
   const yOf = (trial: number) => box.top + (lanes.get(trial)! + 0.5) * lane;

@@ -2,7 +2,7 @@
 import type { Curve, Experiment } from "../data";
 import { numberOf } from "../data";
 import { count, short } from "../format";
-import { axes, clamp, inside, linear, logarithmic, rangeOf, scaleOf } from "./axes";
+import { axes, clamp, inside, logarithmic, rangeOf, scaleOf, whole } from "./axes";
 import { endInks } from "./best_over_time";
 import type { Drawing, Mark, Size } from "./drawing";
 
@@ -23,7 +23,7 @@ export function curves(experiment: Experiment, size: Size, kept: Uint8Array, cut
   const box = inside(size);
   const longest = Math.max(1, ...all.trials.map((curve) => curve.iterations[curve.iterations.length - 1] ?? 1));
   const isLog = longest >= 30 && cutoffs.length > 2;
-  const x = isLog ? logarithmic(1, longest, box.left, box.right, size.width / 90) : linear(Math.min(1, longest - 1), longest, box.left, box.right, size.width / 90);
+  const x = isLog ? logarithmic(1, longest, box.left, box.right, size.width / 90) : whole(Math.min(1, longest - 1), longest, box.left, box.right, size.width / 90);
   const y = scaleOf(range, box.bottom, box.top);
   const yAt = (value: number) => clamp(y.at(value), box.top, box.bottom);
   const marks: Mark[] = axes(box, x, y, { x: "training_iteration", y: all.metric });

@@ -2,7 +2,7 @@
 import type { Cell, Experiment, Stretch } from "../data";
 import { numberOf, textOf } from "../data";
 import { count, short } from "../format";
-import { axes, inside, linear, rangeOf, scaleOf } from "./axes";
+import { axes, inside, linear, rangeOf, scaleOf, whole } from "./axes";
 import type { Drawing, Ink, Mark, Size } from "./drawing";
 
 /** The value of a hyperparameter, nested with dots. */
@@ -37,7 +37,7 @@ export function lineage(experiment: Experiment, size: Size, colourBy: string): D
   const trials = [...new Set(stretches.map((each) => each.trial_id))].sort();
   const lanes = new Map(trials.map((id, i) => [id, i]));
   const box = inside(size, { left: 84, top: 4 });
-  const x = linear(0, Math.max(...stretches.map((each) => each.to)), box.left, box.right, size.width / 90);
+  const x = whole(0, Math.max(...stretches.map((each) => each.to)), box.left, box.right, size.width / 90);
   const lane = (box.bottom - box.top) / trials.length;
   const y = (id: string) => box.top + (lanes.get(id)! + 0.5) * lane;
   const each = Math.ceil(13 / lane);
@@ -78,7 +78,7 @@ export function schedule(experiment: Experiment, size: Size, name: string): Draw
   const range = rangeOf(values);
   const words = [...new Set(steps.map((step) => textOf(valueIn(step.config, name))))];
   const box = inside(size, { left: 62 });
-  const x = linear(0, Math.max(1, ...steps.map((step) => step.to)), box.left, box.right, size.width / 90);
+  const x = whole(0, Math.max(1, ...steps.map((step) => step.to)), box.left, box.right, size.width / 90);
   const y = range ? scaleOf(range, box.bottom - 4, box.top, 4) : linear(0, words.length, box.bottom - 4, box.top + 8, words.length);
   const marks: Mark[] = axes(box, x, y, { x: "iteration of the model", y: name });
   const points: number[] = [];
