@@ -33,8 +33,9 @@ namespace tune {
 namespace {
 
 // A page of 10,000 trials is to open in a second, and to fit into a mail.
-constexpr std::size_t most_metrics = 24;
-constexpr std::size_t most_config_values = 64;
+/// Columns of each trial, and values in all of such columns together.
+constexpr std::size_t most_metrics = 24, fewest_metrics = 4, most_metric_values = 60'000;
+constexpr std::size_t most_config = 64, fewest_config = 16, most_config_values = 200'000;
 constexpr std::size_t most_curve_points = 20'000;  ///< in all; a point is up to four numbers
 constexpr std::size_t most_points_of_a_curve = 100;
 constexpr std::size_t most_whole_listings = 5'000;  ///< checkpoints, stretches, judgements
@@ -88,10 +89,16 @@ struct ShownFields {
   std::vector<std::string> left_out;
 };
 
-ShownFields shown_fields(const TrialFields& fields, const ExperimentSpec& spec) {
+ShownFields shown_fields(const TrialFields& fields, const ExperimentSpec& spec,
+                         std::size_t trials) {
   // The page says these once, or shows them elsewhere.
   static const std::set<std::string> elsewhere = {"experiment", "tag", "tags"};
   ShownFields shown;
+  trials = std::max<std::size_t>(trials, 1);
+  const std::size_t metrics_room =
+      std::clamp(most_metric_values / trials, fewest_metrics, most_metrics);
+  const std::size_t config_room =
+      std::clamp(most_config_values / trials, fewest_config, most_config);
   std::size_t metrics = 0, config = 0;
   const auto is_objective = [&](const TrialFields::Field& field) {
     return find_objective(spec.objectives, field.key) != nullptr;
@@ -100,8 +107,8 @@ ShownFields shown_fields(const TrialFields& fields, const ExperimentSpec& spec) 
     using Source = TrialFields::Field::Source;
     if (field.source == Source::own && elsewhere.contains(field.name)) continue;
     const bool is_one_too_many =
-        (field.source == Source::metric && !is_objective(field) && ++metrics > most_metrics) ||
-        (field.source == Source::config && ++config > most_config_values);
+        (field.source == Source::metric && !is_objective(field) && ++metrics > metrics_room) ||
+        (field.source == Source::config && ++config > config_room);
     if (is_one_too_many) {
       shown.left_out.push_back(field.name);
     } else {
@@ -113,7 +120,7 @@ ShownFields shown_fields(const TrialFields& fields, const ExperimentSpec& spec) 
 
 Json trials_json(const TrialSource& source) {
   const TrialFields fields({source});
-  const ShownFields shown = shown_fields(fields, source.grid->spec());
+  const ShownFields shown = shown_fields(fields, source.grid->spec(), source.grid->size());
   std::vector<std::vector<Json>> columns(shown.fields.size());
   for (const Trial& trial : source.grid->experiment().trials()) {
     std::vector<Json> values = values_of(source, trial, shown.fields);

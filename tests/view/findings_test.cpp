@@ -91,6 +91,12 @@ TEST_CASE("Failures all over the space are no region", "[findings][unit]") {
   CHECK(said(findings, FindingKind::failures).size() == 1);
 }
 
+TEST_CASE("Where nearly all fail, nothing is told by where they are", "[findings][unit]") {
+  std::vector<Ended> trials;
+  for (int i = 1; i <= 6; ++i) trials.push_back({config_of(0.1 * i, 32), 1, i < 6});
+  CHECK(said(findings_of(grid_of(trials), {}, {}), FindingKind::failures).size() == 1);
+}
+
 TEST_CASE("Best values at the upper border of a range are told, those inside are not",
           "[findings][unit]") {
   auto trials = spread([](double, int) { return false; });

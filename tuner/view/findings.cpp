@@ -165,7 +165,8 @@ std::optional<std::pair<Rule, Fit>> best_rule(const Points& points,
 
 /// "9 of the 10 failed trials have lr >= 0.1 and ...; of the 9 trials there 9 failed."
 std::optional<Finding> failing_region(const Points& points, const std::set<std::size_t>& failed) {
-  if (failed.size() < fewest_failures || points.trials.size() < 2 * fewest_failures) return {};
+  if (failed.size() < fewest_failures) return {};
+  if (points.trials.size() < failed.size() + fewest_failures) return {};
   std::vector<std::size_t> among(points.trials.size());
   for (std::size_t i = 0; i < among.size(); ++i) among[i] = i;
   std::vector<Rule> rules;

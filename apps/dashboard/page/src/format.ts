@@ -11,12 +11,13 @@ export function count(n: number, noun: string, plural = noun + "s"): string {
   return `${n.toLocaleString("en-US")} ${n === 1 ? noun : plural}`;
 }
 
-/** "1:02:03" */
+/** "0.25 s", "12 s", "1:02:03" */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return "";
   if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
   const s = Math.round(seconds);
   const two = (n: number) => String(n).padStart(2, "0");
+  if (s < 60) return `${s} s`;
   return s < 3600 ? `${Math.floor(s / 60)}:${two(s % 60)}` : `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
 }
 

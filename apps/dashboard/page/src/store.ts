@@ -30,6 +30,8 @@ export class Choice {
   good: Float64Array;
   readonly all: Axis[];
   private readonly metrics: { [which in Which]?: Axis };
+  /** Where several metrics count, an axis for each. */
+  private readonly objectives: Axis[];
 
   constructor(readonly experiment: Experiment) {
     this.all = experiment.hyperparameters.map(({ column, domain }) => axisOf(column, domain));
@@ -39,6 +41,10 @@ export class Choice {
     this.metrics = {};
     if (objective && best) this.metrics.best = { ...axisOf(best, null), name: `best ${objective.metric}` };
     if (objective && last) this.metrics.last = { ...axisOf(last, null), name: `last ${objective.metric}` };
+    this.objectives = objective ? [] : experiment.raw.objectives.flatMap(({ metric }) => {
+      const column = experiment.metricColumn(metric);
+      return column ? [axisOf(column, null)] : [];
+    });
     this.axisNames = this.firstAxes();
     this.kept = new Uint8Array(experiment.count).fill(1);
     this.good = this.goodnessNow();
@@ -60,9 +66,10 @@ export class Choice {
   }
 
   get metric(): Axis | undefined { return this.metrics[this.which]; }
+  private get valueAxes(): Axis[] { return this.metric ? [this.metric] : this.objectives; }
   get axes(): Axis[] {
     const shown = this.all.filter((axis) => this.axisNames.includes(axis.name));
-    return this.metric ? [...shown, this.metric] : shown;
+    return [...shown, ...this.valueAxes];
   }
 
   setRange(name: string, range: [number, number] | null): void {
@@ -87,7 +94,7 @@ export class Choice {
     this.settle();
   }
   private settle(): void {
-    this.kept = keptBy([...this.all, ...(this.metric ? [this.metric] : [])], this.brush, this.experiment.count);
+    this.kept = keptBy([...this.all, ...this.valueAxes], this.brush, this.experiment.count);
     changed();
   }
 }

@@ -58,7 +58,7 @@ export function lineage(experiment: Experiment, size: Size, colourBy: string): D
       const from = stretches[one.origin]!;
       const best = isOfBest(one);
       if (from.trial_id !== one.trial_id) {
-        marks.push({ kind: "path", points: [x.at(one.from), y(from.trial_id), x.at(one.from), y(one.trial_id)], ink: best ? "accent" : "muted", width: best ? 2 : 1, alpha: best ? 1 : 0.35 });
+        marks.push({ kind: "path", points: [x.at(one.from), y(from.trial_id), x.at(one.from), y(one.trial_id)], ink: best ? "accent" : "muted", width: best ? 3 : 1, alpha: best ? 1 : 0.7 });
       }
     }
     const trial = experiment.trialOf(one.trial_id);

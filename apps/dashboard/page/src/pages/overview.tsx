@@ -221,6 +221,7 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
       {status.checkpoints.committed + status.checkpoints.failed > 0 && <Section title="Checkpoints" id="checkpoints">
         <Picture height={raw.checkpoints.kept && raw.checkpoints.kept.trial.length > 0 ? Math.min(500, 70 + 14 * new Set(raw.checkpoints.kept.trial).size) : 0} of={[choice.kept]} open={open} draw={(size) => checkpoints(experiment, size, choice.kept)}
           rows={raw.checkpoints.kept ? () => { const kept = raw.checkpoints.kept!; return rowsOf({ trial: kept.trial.map((each) => experiment.id(each)), checkpoint: kept.index, iteration: kept.training_iteration, score: kept.score, rank: kept.rank, latest: kept.is_latest.map((each) => each ? "yes" : ""), pinned: kept.is_pinned.map((each) => each ? "yes" : ""), bytes: kept.bytes, where: kept.where, why: kept.triggers, path: kept.path }); } : undefined} />
+        {raw.checkpoints.kept && <p class="hint">Green: the best of its trial. Orange: pinned, since a clone goes on from it. A ring: only on the remote. Red: missing.</p>}
         {!raw.checkpoints.kept && <p>There are too many for this file: <code>tune checkpoints --json</code> has them.</p>}
       </Section>}
     </main>

@@ -126,10 +126,11 @@ export function Picture({ draw, of, height, open, rows, drag, children }: Props)
       <p class="sentence">{drawing.sentence}</p>
       <div ref={ref} class="canvas" style={{ height: `${isEmpty ? 0 : height}px` }}>
         {!isEmpty && <canvas
-          ref={canvas} tabIndex={0} role="img" aria-label={drawing.sentence} style={{ width: `${width}px`, height: `${height}px`, touchAction: drag ? "pan-x" : "auto" }}
+          ref={canvas} tabIndex={0} role="img" aria-label={drawing.sentence} style={{ width: `${width}px`, height: `${height}px` }}
           onKeyDown={onKeyDown}
           onPointerDown={(event) => {
-            const one = drag?.(size);
+            // A finger scrolls; the ranges have fields, too.
+            const one = event.pointerType === "touch" ? undefined : drag?.(size);
             if (one?.start(...find(event))) {
               dragging.current = one;
               canvas.current!.setPointerCapture(event.pointerId);
