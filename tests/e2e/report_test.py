@@ -69,6 +69,30 @@ class Report(Case):
                 for a, b in zip(curve["last"], own):
                     self.assertAlmostEqual(a, b, places=5)
 
+    def test_the_curve_of_a_clone_is_what_its_model_went_through(self) -> None:
+        """Gradient descent from 0 to 3: what a model is follows from its schedule alone."""
+        self.write("spec.json", self.quadratic(
+            name="population", param_space={"lr": {"loguniform": [1e-4, 0.1]}}, num_samples=4, stop={"training_iteration": 12},
+            max_concurrent_trials=2, resources={"cpu": 2}, checkpoint_config={"num_to_keep": 1},
+            scheduler={"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 3, "synch": True, "quantile_fraction": 0.5,
+                       "hyperparam_mutations": {"lr": {"loguniform": [1e-4, 0.1]}}}))
+        self.tune("run", "spec.json")
+        [experiment] = self.page_of("results/population")["experiments"]
+        self.assertEqual(experiment["lineage"], self.json("lineage", "results/population"))
+        clones = 0
+        for curve in experiment["curves"]["trials"]:
+            steps = self.json("lineage", "results/population", "--trial", str(curve["trial"]))["schedule"]["steps"]
+            clones += curve["since"] > 0
+            self.assertEqual(curve["iterations"], list(range(1, 13)))
+            w, losses = 0.0, []
+            for step in steps:
+                for _ in range(step["from"], step["to"]):
+                    w -= step["config"]["lr"] * 2.0 * (w - 3.0)
+                    losses.append((w - 3.0) ** 2)
+            for a, b in zip(curve["last"], losses):
+                self.assertAlmostEqual(a, b, places=4)
+        self.assertGreater(clones, 0)
+
     def test_sentences_come_without_a_page_and_as_json(self) -> None:
         directory = self.simulated(12, "fifo")
         first = self.tune("report", directory).out.splitlines()[0]
