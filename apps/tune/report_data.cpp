@@ -190,8 +190,8 @@ Shown shown_curves(const ResultGrid& grid, const Objective& objective) {
   for (std::size_t i = 0; i < others; ++i) chosen.insert(all[i * all.size() / others]);
   return {{chosen.begin(), chosen.end()},
           "the best " + std::to_string(best.size()) + " of " + count_of(all.size(), "trial") +
-              ", and of all each one in " +
-              std::to_string(std::max<std::size_t>(1, all.size() / others))};
+              ", and one in " + std::to_string(std::max<std::size_t>(1, all.size() / others)) +
+              " of all"};
 }
 
 std::vector<CurvePoint> own_curve(const ResultGrid& grid, const Trial& trial,

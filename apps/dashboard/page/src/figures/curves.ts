@@ -27,7 +27,7 @@ export function curves(experiment: Experiment, size: Size, kept: Uint8Array, cut
   const y = scaleOf(range, box.bottom, box.top);
   const yAt = (value: number) => clamp(y.at(value), box.top, box.bottom);
   const marks: Mark[] = axes(box, x, y, { x: "training_iteration", y: all.metric });
-  const alpha = Math.max(0.15, Math.min(0.8, 30 / Math.max(1, all.trials.length)));
+  const alpha = Math.max(0.04, Math.min(0.8, 60 / Math.max(1, all.trials.length)));
   const line = (curve: Curve, isFront: boolean) => {
     const points = curve.iterations.flatMap((iteration, i) => [x.at(iteration), yAt(numberOf(curve.last[i]))]);
     const isIn = kept[curve.trial] === 1;

@@ -3,9 +3,10 @@
 import type { Attempt, Experiment } from "../data";
 import { count, duration } from "../format";
 import { axes, elapsed, inside } from "./axes";
+import { endInks } from "./best_over_time";
 import type { Drawing, Ink, Mark, Size } from "./drawing";
 
-const inks: { [outcome: string]: Ink } = { completed: "good", paused: "warn", exploiting: "accent", failed: "bad", interrupted: "muted", "": "accent" };
+const inks: { [outcome: string]: Ink } = { paused: "warn", exploiting: "accent", failed: "bad", interrupted: "muted", "": "accent" };
 
 export interface Lane { name: string; node: string; gpu: string }
 export interface Lanes { lanes: Lane[]; /** by attempt its lanes: one, or one for each GPU */ of: number[][] }
@@ -63,11 +64,11 @@ export function timeline(experiment: Experiment, size: Size, kept: Uint8Array): 
     for (const place of of[i]!) {
       const [a, b] = [x.at(attempt.start - start), x.at((attempt.end ?? end) - start)];
       marks.push({
-        kind: "rect", x: a, y: yOf(place) - lane * 0.4, w: Math.max(0.7, b - a - 0.5), h: Math.max(1, lane * 0.8), ink: inks[attempt.outcome] ?? "line", alpha: kept[attempt.trial] ? 0.9 : 0.1,
+        kind: "rect", x: a, y: yOf(place) - lane * 0.4, w: Math.max(0.7, b - a - 0.5), h: Math.max(1, lane * 0.8), ink: attempt.outcome === "completed" ? endInks[experiment.endOf(attempt.trial)] ?? "good" : inks[attempt.outcome] ?? "line", alpha: kept[attempt.trial] ? 0.9 : 0.1,
         of: { trial: attempt.trial, said: () => `${experiment.id(attempt.trial)}, attempt ${attempt.attempt}, ${duration(attempt.start - start)} to ${attempt.end === null ? "now or unknown" : duration(attempt.end - start)}: ${attempt.outcome || "runs"}${attempt.reason ? ", " + attempt.reason : ""}` },
       });
     }
   });
   const total = experiment.raw.attempts.count;
-  return { marks, sentence: `${count(total, "launch", "launches")}${total > attempts.length ? `, the first ${attempts.length.toLocaleString("en-US")} shown,` : ""} on ${count(lanes.length, "lane")}; ${count(experiment.raw.idle.length, "time")} a GPU was free.` };
+  return { marks, sentence: `${count(total, "launch", "launches")}${total > attempts.length ? `, the first ${attempts.length.toLocaleString("en-US")} shown,` : ""} on ${count(lanes.length, "lane")}${attempts.some((each) => each.gpus) ? `; ${count(experiment.raw.idle.length, "time")} a GPU was free for more than a second` : ""}.` };
 }

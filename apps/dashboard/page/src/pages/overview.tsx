@@ -215,7 +215,7 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
       {experiment.attempts.length > 0 && <Section title="Who ran where and when" id="timeline">
         <Picture height={timelineHeight(lanes)} of={[choice.kept]} open={open} draw={(size) => timeline(experiment, size, choice.kept)}
           rows={() => rowsOf({ trial: experiment.attempts.map((each) => experiment.id(each.trial)), attempt: experiment.attempts.map((each) => each.attempt), node: experiment.attempts.map((each) => each.node), gpus: experiment.attempts.map((each) => each.gpus), start: experiment.attempts.map((each) => moment(each.start)), end: experiment.attempts.map((each) => each.end === null ? "" : moment(each.end)), outcome: experiment.attempts.map((each) => each.outcome), reason: experiment.attempts.map((each) => each.reason) })}>
-          <p class="hint">Green: completed. Orange: paused. Blue: went on as a copy. Red: failed. Grey: interrupted. Thin orange: a free GPU, with the reason.</p>
+          <p class="hint">Green: completed. Grey: pruned, or interrupted. Orange: paused, or stopped. Blue: went on as a copy. Red: failed. Thin orange: a free GPU, with the reason.</p>
         </Picture>
       </Section>}
       {status.checkpoints.committed + status.checkpoints.failed > 0 && <Section title="Checkpoints" id="checkpoints">

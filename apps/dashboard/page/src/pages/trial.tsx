@@ -19,6 +19,8 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
   const judged = raw.judgements.trial.flatMap((each, i) => each === trial ? [i] : []);
   const kept = raw.checkpoints.kept;
   const own = kept ? kept.trial.flatMap((each, i) => each === trial ? [i] : []) : [];
+  const made = raw.checkpoints.trials;
+  const tally = made.trial.indexOf(trial);
   const logs = raw.logs.filter((each) => each.trial === trial);
   const stretches = raw.lineage?.stretches ?? [];
   const present = stretches.findIndex((each) => each.trial_id === experiment.id(trial) && each.is_present);
@@ -81,7 +83,9 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
         <thead><tr><th>attempt</th><th>start</th><th>took</th><th>node</th><th>gpus</th><th>from checkpoint</th><th>outcome</th><th>reason</th></tr></thead>
         <tbody>{attempts.map((each) => <tr key={each.attempt}><td class="number">{each.attempt}</td><td>{moment(each.start)}</td><td>{each.end === null ? "" : duration(each.end - each.start)}</td><td>{each.node}</td><td>{each.gpus}</td><td>{each.restored || ""}</td><td>{each.outcome || "no end is recorded"}</td><td class="long">{each.reason}</td></tr>)}</tbody>
       </table></div></section>}
-      {own.length > 0 && kept && <section><h2>Checkpoints</h2><div class="table"><table>
+      {tally >= 0 && <section><h2>Checkpoints</h2>
+        <p>{made.made[tally]} made, {made.dropped[tally]} dropped since, {made.failed[tally]} failed, {made.damaged[tally]} damaged.</p></section>}
+      {own.length > 0 && kept && <section aria-label="checkpoints that are kept"><div class="table"><table>
         <thead><tr><th>checkpoint</th><th>iteration</th><th>score</th><th>rank</th><th>bytes</th><th>where</th><th>path</th></tr></thead>
         <tbody>{own.map((i) => <tr key={i}><td class="number">{kept.index[i]}</td><td class="number">{kept.training_iteration[i]}</td><td class="number">{textOf(kept.score[i])}</td><td class="number">{kept.rank[i] ?? ""}</td><td class="number">{kept.bytes[i]}</td><td>{kept.where[i]}{kept.is_latest[i] ? ", latest" : ""}{kept.is_pinned[i] ? ", pinned" : ""}</td><td><code>{kept.path[i]}</code></td></tr>)}</tbody>
       </table></div></section>}
