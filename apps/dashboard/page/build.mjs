@@ -19,6 +19,12 @@ async function bundled(entry) {
   return result.outputFiles[0].text.trim().replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 }
 
+/** What its licence asks of every copy. */
+async function licence(name) {
+  const text = await readFile(join(here, "node_modules", name, "LICENSE"), "utf8");
+  return `<!-- This page contains ${name}:\n${text.trim().replaceAll("--", "- -")}\n-->`;
+}
+
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
 export async function page() {
@@ -36,6 +42,7 @@ export async function page() {
 <style>${style}</style>
 </head>
 <body>
+${await licence("preact")}
 <div id="page"></div>
 <noscript>This report needs scripts; it sends nothing anywhere.</noscript>
 <script type="application/json" id="report">"TUNE_REPORT"</script>
