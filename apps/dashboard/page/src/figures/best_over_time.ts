@@ -21,17 +21,18 @@ export function bestOverTime(experiment: Experiment, size: Size, kept: Uint8Arra
   const range = rangeOf([...values, ...improvements.map((each) => numberOf(each.value))]);
   if (!objective || !range) return { marks: [], sentence: "No trial has a number for the metric yet." };
   const box = inside(size);
-  const last = Math.max(0, ...times.filter(Number.isFinite), ...improvements.map((each) => each.time - start));
+  const last = improvements.reduce((a, each) => Math.max(a, each.time - start), times.reduce((a, each) => each > a ? each : a, 0));
   const x = elapsed(last, box.left, box.right, size.width / 110);
   const y = scaleOf(range, box.bottom, box.top);
   const marks: Mark[] = axes(box, x, y, { x: "time since the start", y: `${objective.metric} (${objective.mode === "min" ? "smaller" : "larger"} is better)` });
+  const dotAlpha = Math.max(0.1, Math.min(0.75, 6000 / values.length));
   for (let i = 0; i < values.length; ++i) {
     const [px, py] = [x.at(times[i]!), y.at(values[i]!)];
     if (Number.isNaN(px) || Number.isNaN(py)) continue;
     const end = experiment.endOf(i);
     marks.push({
       kind: "dot", x: px, y: clamp(py, box.top, box.bottom), r: values.length > 2000 ? 1.5 : 2.5, ink: endInks[end] ?? "muted",
-      alpha: kept[i] ? 0.75 : 0.08, hollow: end === "failed",
+      alpha: kept[i] ? dotAlpha : 0.08, hollow: end === "failed",
       of: { trial: i, said: () => `${experiment.id(i)}: best ${short(values[i]!)}, ${end}, ${duration(times[i]!)} after the start` },
     });
   }

@@ -21,7 +21,7 @@ export function curves(experiment: Experiment, size: Size, kept: Uint8Array, cut
   const range = rangeOf(values);
   if (!all || !range) return { marks: [], sentence: experiment.raw.curves_problem || "No trial has a number for the metric yet." };
   const box = inside(size);
-  const longest = Math.max(1, ...all.trials.map((curve) => curve.iterations[curve.iterations.length - 1] ?? 1));
+  const longest = all.trials.reduce((a, curve) => Math.max(a, curve.iterations[curve.iterations.length - 1] ?? 1), 1);
   const isLog = longest >= 30 && cutoffs.length > 2;
   const x = isLog ? logarithmic(1, longest, box.left, box.right, size.width / 90) : whole(Math.min(1, longest - 1), longest, box.left, box.right, size.width / 90);
   const y = scaleOf(range, box.bottom, box.top);
