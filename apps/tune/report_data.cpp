@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <optional>
@@ -436,7 +437,7 @@ std::string sentence_of(const StatusView& seen, const Json& best, const Json& do
   }
   if (!counts.empty()) text += counts + ".";
   if (best.is_object()) {
-    const auto iteration = best.at("best_iteration");
+    const Json& iteration = best.at("best_iteration");
     text += " The best " + best.at("metric").get<std::string>() + " is " +
             cell_text(best.at("value")) + ", of " + best.at("trial_id").get<std::string>() +
             (iteration.is_number() ? " at iteration " + cell_text(iteration) : "") + " (" +

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "callbacks/console_table.h"
 #include "searchers/coordinates.h"
 #include "tuner/base/clean_text.h"
 #include "tuner/base/count_of.h"
