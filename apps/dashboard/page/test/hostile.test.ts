@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readReport, visible } from "../src/data";
 import { shellWord } from "../src/format";
-import { order } from "../src/parts/rows";
+import { csvOf, order } from "../src/parts/rows";
 import { linkTo, readRoute } from "../src/store";
 import { experimentOf } from "./sample";
 
@@ -42,6 +42,11 @@ test("rows are sorted by several columns, and what is missing comes last", () =>
   const columns = [{ title: "a", value: (row: number) => [1, 1, null, 0][row]! }, { title: "b", value: (row: number) => ["x", "y", "z", "NaN"][row]! }];
   assert.deepEqual(order(columns, [0, 1, 2, 3], [{ column: 0, down: false }, { column: 1, down: true }]), [3, 1, 0, 2]);
   assert.deepEqual(order(columns, [0, 1, 2, 3], [{ column: 0, down: true }]), [0, 1, 3, 2]);
+});
+
+test("CSV has all digits, and cells with commas, quotes and line ends are quoted", () => {
+  const columns = [{ title: "a,b", value: (row: number) => [0.1234567890123, 'x"y'][row]! }, { title: "c", value: () => "1\n2" }];
+  assert.equal(csvOf(columns, [0, 1]), '"a,b",c\n0.1234567890123,"1\n2"\n"x""y","1\n2"\n');
 });
 
 test("an experiment that cannot be read is a sentence beside the others", () => {

@@ -47,7 +47,11 @@ function Findings({ choice, open, at }: { choice: Choice; open: (trial: number) 
       <ul class="findings">{findings.map((each, i) => (
         <li key={i} class={each.kind}>{each.sentence}{each.trials.length > 0 && <span class="trials">{" "}{each.trials.slice(0, 5).map((id) => <a key={id} href={linkTo({ experiment: at, trial: experiment.trialOf(id) })}>{id}</a>)}{each.trials.length > 5 && <span>and {count(each.trials.length - 5, "more", "more")}</span>}</span>}</li>
       ))}</ul>
-      {regions.map((each, i) => <Picture key={i} height={260} of={[choice]} open={open} draw={(size) => region(experiment, size, each.hyperparameters)} />)}
+      {regions.map((each, i) => <Picture key={i} height={260} of={[choice]} open={open} draw={(size) => region(experiment, size, each.hyperparameters)}
+        rows={() => {
+          const failed = [...Array(experiment.count).keys()].filter((trial) => experiment.endOf(trial) === "failed");
+          return rowsOf({ trial: failed.map((trial) => experiment.id(trial)), ...Object.fromEntries(each.hyperparameters.map((name) => [name, failed.map((trial) => experiment.column("config." + name)?.values[trial] ?? null)])), error: failed.map((trial) => experiment.text(trial, "error")) });
+        }} />)}
       {[...status.notices, ...status.hangs].map((each, i) => <p key={i} class="notice">{each}</p>)}
       {experiment.raw.missing_events > 0 && <p class="notice">{count(experiment.raw.missing_events, "event")} cannot be read any more: launches, rungs and checkpoints are those before them.</p>}
     </Section>
@@ -204,7 +208,8 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
       </Section>
       {experiment.objective && experiment.hyperparameters.length > 0 && <Slices choice={choice} open={open} />}
       {(raw.judgements.count > 0 || status.rungs) && <Section title="Early stopping" id="rungs">
-        <Picture height={320} of={[choice.kept]} open={open} draw={(size) => rungs(experiment, size, choice.kept)} />
+        <Picture height={320} of={[choice.kept]} open={open} draw={(size) => rungs(experiment, size, choice.kept)}
+          rows={() => rowsOf({ trial: raw.judgements.trial.map((each) => experiment.id(each)), rung: raw.judgements.rung, score: raw.judgements.score, "cutoff then": raw.judgements.cutoff, "went on": raw.judgements.went_on.map((each) => each ? "yes" : "") })} />
         {status.rungs && <div class="table"><table>
           <thead><tr><th>bracket</th><th>milestone</th><th>reached</th><th>went on</th><th>waiting</th><th>cutoff</th></tr></thead>
           <tbody>{status.rungs.rungs.map((rung, i) => <tr key={i}>{[rung.bracket, rung.milestone, rung.reached, rung.went_on, rung.waiting, rung.cutoff].map((value, j) => <td key={j} class="number">{textOf(value)}</td>)}</tr>)}</tbody>

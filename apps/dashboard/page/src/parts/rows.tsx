@@ -10,6 +10,8 @@ export interface RowColumn {
   /** By row. Numbers are shown with six digits, and have all of them as their title. */
   value: (row: number) => Cell;
   show?: ((row: number) => ComponentChildren) | undefined;
+  /** For choosing, and no part of the data. */
+  isControl?: boolean;
 }
 export interface RowsOf { columns: RowColumn[]; count: number; label?: string; rowClass?: ((row: number) => string) | undefined; initial?: { column: number; down: boolean }[] }
 
@@ -42,6 +44,27 @@ export function order(columns: RowColumn[], rows: number[], sorts: Sort[]): numb
     }
     return a - b;
   });
+}
+
+/** As spreadsheets read it, with all digits. */
+export function csvOf(columns: RowColumn[], rows: number[]): string {
+  const cell = (value: Cell) => {
+    const text = textOf(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns.map((column) => cell(column.title)), ...rows.map((row) => columns.map((column) => cell(column.value(row))))]
+    .map((cells) => cells.join(",") + "\n").join("");
+}
+
+/** To be copied, which needs no right that a file may lack. Made when somebody opens it. */
+function Csv({ columns, rows }: { columns: RowColumn[]; rows: number[] }) {
+  const [isOpen, set] = useState(false);
+  return (
+    <details onToggle={(event) => set((event.currentTarget as HTMLDetailsElement).open)}>
+      <summary>as CSV, with all digits</summary>
+      {isOpen && <textarea readOnly rows={8} aria-label="CSV" value={csvOf(columns, rows)} onFocus={(event) => event.currentTarget.select()} />}
+    </details>
+  );
 }
 
 export function Rows({ columns, count, label, rowClass, initial, rows }: RowsOf & { rows?: number[] }) {
@@ -89,6 +112,7 @@ export function Rows({ columns, count, label, rowClass, initial, rows }: RowsOf 
         {" "}rows {page * pageLength + 1} to {Math.min(sorted.length, (page + 1) * pageLength)} of {sorted.length.toLocaleString("en-US")}{" "}
         <button type="button" disabled={page + 1 >= pages} onClick={() => setPage(page + 1)}>after</button>
       </p>}
+      <Csv columns={columns.filter((column) => !column.isControl)} rows={sorted} />
     </>
   );
 }

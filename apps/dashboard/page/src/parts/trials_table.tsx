@@ -14,7 +14,7 @@ function columnsOf(choice: Choice, at: number): RowColumn[] {
   const own = (name: string, title = name): RowColumn => ({ title, value: (row) => experiment.column(name)?.values[row] ?? null });
   const columns: RowColumn[] = [
     {
-      title: "trial", value: (row) => row, show: (row) => <a href={linkTo({ experiment: at, trial: row })}>{experiment.id(row)}</a>,
+      title: "trial", value: (row) => experiment.id(row), show: (row) => <a href={linkTo({ experiment: at, trial: row })}>{experiment.id(row)}</a>,
     },
     { title: "end", value: (row) => experiment.endOf(row), show: (row) => <span class={"end " + experiment.endOf(row).toLowerCase()}>{experiment.endOf(row)}</span> },
   ];
@@ -38,7 +38,7 @@ export function TrialsTable({ choice, at }: { choice: Choice; at: number }) {
   const columns = useMemo(() => columnsOf(choice, at), [choice, at]);
   const rows = useMemo(() => [...choice.kept.keys()].filter((row) => choice.kept[row] === 1), [choice.kept]);
   const mark: RowColumn = {
-    title: "mark", value: (row) => choice.chosen.has(row) ? 0 : 1,
+    title: "mark", isControl: true, value: (row) => choice.chosen.has(row) ? 0 : 1,
     show: (row) => <input type="checkbox" aria-label={`mark ${experiment.id(row)}`} checked={choice.chosen.has(row)} onChange={() => choice.toggle(row)} />,
   };
   const all = useMemo(() => [mark, ...columns], [columns, choice.chosen.size]);
