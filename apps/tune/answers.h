@@ -21,7 +21,7 @@ Json lineage_json(const ResultGrid& grid);
 /// Which hyperparameters matter, and how the metric is along each of them.
 struct ImportanceAnswer {
   Json importance;  ///< as `tune importance --json` has it, with a null slice
-  Json slices;      ///< a list of what is `slice` there, of the 40 most important hyperparameters, as in the space
+  Json slices;      ///< what is `slice` there of the 40 most important, in the order of the space
   std::vector<std::string> notices;  ///< what the numbers cannot say, a sentence each
 };
 /// By fANOVA. Error (user) where it cannot be known.
