@@ -215,6 +215,24 @@ void add_look_commands(CLI::App& app, Line& line) {
   diff->add_flag("--json", line.diff.json, "As a JSON object");
 }
 
+void add_report(CLI::App& app, Line& line) {
+  CLI::App* const report =
+      add_command(app, "report", "Say what came out and what is worth knowing, also as a page",
+                  "  tune report results/digits\n"
+                  "  tune report results/digits --html digits.html\n"
+                  "  tune report results/digits results/more --html both.html\n");
+  report
+      ->add_option("DIR", line.report.directories,
+                   "The experiment's directory, several, or a folder of experiments")
+      ->required();
+  report
+      ->add_option("--html", line.report.html,
+                   "Write one file for a browser, with all pictures and tables; -: to standard "
+                   "output. Replaces a report, and no other file")
+      ->type_name("FILE");
+  add_json(*report, line.report.json);
+}
+
 void add_lineage(CLI::App& app, Line& line) {
   CLI::App* const lineage = add_command(
       app, "lineage", "Show which trials went on as copies of which, and the best one's schedule",

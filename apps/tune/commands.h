@@ -242,6 +242,15 @@ struct LineageRequest {
 };
 int lineage_command(const LineageRequest& request);
 
+struct ReportRequest {
+  std::vector<std::string> directories;  ///< not empty; a folder of experiments stands for these
+  std::string html;                      ///< file to write, "-": standard output; empty: none
+  bool json = false;
+};
+/// Says what was searched, what came out and what is worth knowing; as a page that needs nothing
+/// else, if a file is named.
+int report_command(const ReportRequest& request);
+
 struct SimulateRequest {
   std::vector<std::string> curves;  ///< files
   std::string workers = "1";        ///< numbers, separated by commas

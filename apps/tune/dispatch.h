@@ -24,6 +24,7 @@ struct Line {
   CheckpointsRequest checkpoints;
   DiffRequest diff;
   LineageRequest lineage;
+  ReportRequest report;
   ImportanceRequest importance;
   AskRequest ask;
   TellRequest tell;

@@ -26,7 +26,7 @@ if(NOT TUNE_SANITIZE)
 endif()
 foreach(name ${in_python} ask json json_tasks blobs check cli cluster constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
         plain_examples policy protocol remote swift keep_local resume control events
-        schedulers simulate slurm status texts workers lineage machine snapshot_period trials)
+        schedulers simulate slurm status texts workers lineage machine snapshot_period trials report browser)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(
     "e2e ${name}"
@@ -37,6 +37,9 @@ foreach(name ${in_python} ask json json_tasks blobs check cli cluster constraint
       "TUNE=$<TARGET_FILE:tune>;TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>;FEATURED_TRAINABLE=$<TARGET_FILE:featured_trainable>;JOURNAL_LINES=$<TARGET_FILE:journal_lines>;SANITIZE=${TUNE_SANITIZE};MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py;PLUGIN=$<TARGET_FILE:example_plugin>;OUTDATED_PLUGIN=$<TARGET_FILE:outdated_plugin>;DIGITS=$<TARGET_FILE:digits>;PBT_TOY=$<TARGET_FILE:pbt_toy>;SINGLE_FILE=$<TARGET_FILE:single_file>;COMPLETION=${PROJECT_SOURCE_DIR}/apps/tune/completion;EXAMPLES=${PROJECT_SOURCE_DIR}/apps/examples;EXAMPLES_VENV=${CMAKE_BINARY_DIR}/examples_venv;TENSORBOARD_VENV=${PROJECT_BINARY_DIR}/tensorboard_venv;PYTHON_PACKAGE=${PROJECT_SOURCE_DIR}/trainable/python;PYTHONDONTWRITEBYTECODE=1"
   )
 endforeach()
+# The page that `tune report` fills: without npm, of what can be told of its files.
+add_test(NAME "e2e page" COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/page_test.py)
+set_tests_properties("e2e page" PROPERTIES TIMEOUT 300 ENVIRONMENT "PAGE_MODULES=${PROJECT_BINARY_DIR}/page_modules")
 # What is true of trials here is true of those under agents, two of them on this machine. (Not what a test tells by a trial that
 # starts again when its driver was killed: there it goes on.)
 function(add_by_agents name)

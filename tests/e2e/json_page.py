@@ -12,7 +12,7 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "json.md"
 #: In the order of docs/cli.md; of those that answer alike, one line.
 COMMANDS = ["run", "resume", "validate", "preview", "check", "init", "stop", "pause", "unpause", "checkpoint", "add", "set",
-            "status", "ls", "show", "compare", "note", "events", "best", "checkpoints", "diff", "importance", "lineage", "export",
+            "status", "ls", "show", "compare", "note", "events", "best", "checkpoints", "diff", "importance", "lineage", "report", "export",
             "simulate", "suggest", "tell", "pull", "push", "fetch", "remote-verify", "version"]
 
 

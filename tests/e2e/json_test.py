@@ -176,6 +176,7 @@ class Answers(Case):
                 self.assertEqual(trial["results"], shown["results"])
             self.ask("checkpoints", directory, "--verify")
             self.ask("lineage", directory)
+            self.ask("report", directory, "--html", "report.html")
             self.ask_lines("events", directory)
         self.ask("note", "results/mixed", "0", "looks odd", "--tag", "good")
         self.ask("ls", "results/mixed")

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "apps/tune/answers.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/slice.h"
@@ -25,6 +26,8 @@ constexpr std::size_t fewest_trials = 4;
 constexpr std::ptrdiff_t few_best = 5;
 /// With fewer trials, a forest knows little.
 constexpr std::size_t few_trials = 20;
+/// Of as many hyperparameters slices are taken at once.
+constexpr std::ptrdiff_t most_slices = 40;
 constexpr const char* fanova = "fanova";
 
 std::string bar_of(double share, double largest) {
@@ -42,6 +45,7 @@ struct Found {
   std::optional<double> together;       ///< the part that none of them explains alone
   std::optional<std::size_t> best;      ///< how many trials were the best ones
   std::string measure;                  ///< what the numbers are, as a sentence
+  std::vector<std::string> notices;     ///< what they cannot say, a sentence each
 };
 
 void print_importances(const Found& found) {
@@ -73,14 +77,16 @@ Found found_by_ped_anova(const ImportanceRequest& request, const SearchSpace& sp
     throw user_error("all " + std::to_string(best) + " trials are among the best " +
                      Json(request.top).dump() + ": nothing tells them from the others");
   }
+  std::vector<std::string> notices;
   if (best < few_best) {
-    print_notice("only " + std::to_string(best) + " of " + std::to_string(scores.size()) +
-                 " trials are the best ones, which is little to judge by: more of them with a "
-                 "larger --top");
+    notices.push_back("only " + std::to_string(best) + " of " + std::to_string(scores.size()) +
+                      " trials are the best ones, which is little to judge by: more of them with a "
+                      "larger --top");
   }
   return {importances(space, judged.points, is_best), std::nullopt, static_cast<std::size_t>(best),
           "what tells the best " + std::to_string(best) + " of " + std::to_string(scores.size()) +
-              " trials from all of them (PED-ANOVA)"};
+              " trials from all of them (PED-ANOVA)",
+          notices};
 }
 
 Found found_by_fanova(const ForestImportance& forest, const JudgedTrials& judged,
@@ -101,46 +107,51 @@ Found found_by_fanova(const ForestImportance& forest, const JudgedTrials& judged
                      " do not tell which hyperparameter matters: they differ alike wherever they "
                      "are in the param space");
   }
+  std::vector<std::string> notices;
   for (const std::string& pointer : forest.left_out()) {
-    print_notice(parameter_name(pointer) +
-                 " is left out, since not every trial has it: --method ped_anova takes it in");
+    notices.push_back(parameter_name(pointer) +
+                      " is left out, since not every trial has it: --method ped_anova takes it in");
   }
   if (judged.values.size() < few_trials) {
-    print_notice("only " + count_of(judged.values.size(), "trial") +
-                 ", which is little to judge by: " + std::to_string(few_trials) +
-                 " are a beginning");
+    notices.push_back("only " + count_of(judged.values.size(), "trial") +
+                      ", which is little to judge by: " + std::to_string(few_trials) +
+                      " are a beginning");
   }
   if (forest.drawn_in() > 0) {
-    print_notice(count_of(forest.drawn_in(), "value") + " of " + objective.metric +
-                 " far beyond all others " + (forest.drawn_in() == 1 ? "counts" : "count") +
-                 " as no farther than four widths of the middle half: else nothing but " +
-                 (forest.drawn_in() == 1 ? "it" : "they") + " would matter");
+    notices.push_back(count_of(forest.drawn_in(), "value") + " of " + objective.metric +
+                      " far beyond all others " + (forest.drawn_in() == 1 ? "counts" : "count") +
+                      " as no farther than four widths of the middle half: else nothing but " +
+                      (forest.drawn_in() == 1 ? "it" : "they") + " would matter");
   }
   return {forest.found(), forest.together(), std::nullopt,
           "which part of the variance of " + objective.metric +
               " over the param space each explains alone (fANOVA, " +
-              count_of(judged.values.size(), "trial") + ")"};
+              count_of(judged.values.size(), "trial") + ")",
+          notices};
 }
 
-/// What the numbers cannot say.
-void warn(const ImportanceRequest& request, const JudgedTrials& judged,
-          const ExperimentSpec& spec) {
+/// What the numbers cannot say for the trials that were judged, a sentence each.
+std::vector<std::string> notices_about(const ImportanceRequest& request, const JudgedTrials& judged,
+                                       const ExperimentSpec& spec) {
+  std::vector<std::string> notices;
   if (judged.iteration) {
-    print_notice((request.iteration ? std::string("compared")
-                                    : "trials were cut short, so that their last values do not "
-                                      "compare. Compared") +
-                 " are values at iteration " + std::to_string(*judged.iteration) + ", which " +
-                 std::to_string(judged.values.size()) + " of " +
-                 count_of(judged.candidates, "trial") + " have reached" +
-                 (request.iteration ? "" : "; --at N compares at another one"));
+    notices.push_back(
+        (request.iteration ? std::string("compared")
+                           : "trials were cut short, so that their last values do not "
+                             "compare. Compared") +
+        " are values at iteration " + std::to_string(*judged.iteration) + ", which " +
+        std::to_string(judged.values.size()) + " of " + count_of(judged.candidates, "trial") +
+        " have reached" + (request.iteration ? "" : "; --at N compares at another one"));
   }
   if (is_adaptive_search(spec)) {
-    print_notice("the searcher " + spec.searcher.value("type", std::string("?")) +
-                 " chose configs by what it had seen: where it seldom went, little is known" +
-                 (request.method == fanova
-                      ? ""
-                      : ", and trials are compared with where it went, not with the whole space"));
+    notices.push_back(
+        "the searcher " + spec.searcher.value("type", std::string("?")) +
+        " chose configs by what it had seen: where it seldom went, little is known" +
+        (request.method == fanova
+             ? ""
+             : ", and trials are compared with where it went, not with the whole space"));
   }
+  return notices;
 }
 
 std::size_t leaf_named(const SearchSpace& space, const std::string& name) {
@@ -179,29 +190,64 @@ Json answer_of(const JudgedTrials& judged, const Found& found, const std::option
           {"slice", slice ? to_json(*slice) : Json()}};
 }
 
+/// Error (user) if they are too few to tell.
+JudgedTrials enough_trials(const ExperimentView& view, const SearchSpace& space,
+                           const Objective& objective, Scope scope,
+                           std::optional<std::int64_t> iteration) {
+  JudgedTrials judged = judge_trials(view.grid, space, objective, scope, iteration);
+  if (judged.values.size() >= fewest_trials) return judged;
+  throw user_error("which hyperparameters matter cannot be known from fewer than " +
+                   std::to_string(fewest_trials) + " trials that ended well with a number for '" +
+                   objective.metric + "'" +
+                   (iteration ? " at iteration " + std::to_string(*iteration) : "") + "; " +
+                   view.grid.directory().string() + " has " + std::to_string(judged.values.size()));
+}
+
 }  // namespace
+
+ImportanceAnswer importance_of_all(const ExperimentView& view, const Objective& objective) {
+  const ImportanceRequest usual;
+  const Scope scope = checked_scope(usual.scope);
+  const SearchSpace space = space_to_judge(view.grid);
+  const JudgedTrials judged = enough_trials(view, space, objective, scope, usual.iteration);
+  const ForestImportance forest(space, judged.points, judged.values);
+  const Found found = found_by_fanova(forest, judged, objective);
+  ImportanceAnswer answer;
+  answer.importance = answer_of(judged, found, std::nullopt, objective, scope,
+                                is_adaptive_search(view.grid.spec()));
+  answer.slices = Json::array();
+  for (std::size_t leaf = 0; leaf < space.leaves().size(); ++leaf) {
+    // Of a space with hundreds of them nobody looks at each.
+    const auto end =
+        found.importances.begin() + std::min(most_slices, std::ssize(found.importances));
+    const bool is_wanted = std::any_of(found.importances.begin(), end, [&](const Importance& one) {
+      return one.pointer == space.leaves()[leaf].pointer;
+    });
+    if (!is_wanted) continue;
+    answer.slices.push_back(
+        to_json(slice_along(space, leaf, judged.points, judged.values, forest, objective.mode)));
+  }
+  answer.notices = found.notices;
+  for (auto& notice : notices_about(usual, judged, view.grid.spec())) {
+    answer.notices.push_back(std::move(notice));
+  }
+  return answer;
+}
 
 int importance_command(const ImportanceRequest& request) {
   const auto scope = checked_scope(request.scope);
   const ExperimentView view = view_experiment(request.directory);
   const Objective objective = objective_for(view.grid, request.metric, request.mode);
   const SearchSpace space = space_to_judge(view.grid);
-  const JudgedTrials judged = judge_trials(view.grid, space, objective, scope, request.iteration);
-  if (judged.values.size() < fewest_trials) {
-    throw user_error(
-        "which hyperparameters matter cannot be known from fewer than " +
-        std::to_string(fewest_trials) + " trials that ended well with a number for '" +
-        objective.metric + "'" +
-        (request.iteration ? " at iteration " + std::to_string(*request.iteration) : "") + "; " +
-        view.grid.directory().string() + " has " + std::to_string(judged.values.size()));
-  }
+  const JudgedTrials judged = enough_trials(view, space, objective, scope, request.iteration);
   std::optional<std::size_t> leaf;
   if (!request.slice.empty()) leaf = leaf_named(space, request.slice);
   std::optional<ForestImportance> forest;
   if (leaf || request.method == fanova) forest.emplace(space, judged.points, judged.values);
   const Found found = forest ? found_by_fanova(*forest, judged, objective)
                              : found_by_ped_anova(request, space, judged, objective);
-  warn(request, judged, view.grid.spec());
+  print_each_notice(found.notices);
+  print_each_notice(notices_about(request, judged, view.grid.spec()));
   std::optional<Slice> slice;
   if (leaf) {
     slice = slice_along(space, *leaf, judged.points, judged.values, *forest, objective.mode);

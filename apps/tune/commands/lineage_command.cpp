@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "apps/tune/answers.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "tuner/base/count_of.h"
@@ -189,26 +190,36 @@ Json schedule_json(const Experiment& experiment, TrialId id) {
   return {{"trial_id", to_string(id)}, {"steps", std::move(steps)}};
 }
 
+Json to_json(const ResultGrid& grid, const std::vector<Kin>& all, std::optional<TrialId> shown) {
+  const Experiment& experiment = grid.experiment();
+  return {{"trials", grid.size()},
+          {"clonings", clonings_json(experiment)},
+          {"stretches", tree_json(experiment, all)},
+          {"schedule", shown ? schedule_json(experiment, *shown) : Json()}};
+}
+
+/// What a trial once was does not count: its model is the one that it has now.
+std::optional<TrialId> best_now(const ResultGrid& grid) {
+  const Objective* const objective = sole(grid.spec().objectives);
+  return objective ? grid.best_trial(*objective, Scope::last) : std::nullopt;
+}
+
 }  // namespace
+
+Json lineage_json(const ResultGrid& grid) {
+  return to_json(grid, kin_of(grid.experiment()), best_now(grid));
+}
 
 int lineage_command(const LineageRequest& request) {
   const ExperimentView view = view_experiment(request.directory);
   const ResultGrid& grid = view.grid;
   const Experiment& experiment = grid.experiment();
   const Objective* const objective = sole(grid.spec().objectives);
-  // What a trial once was does not count: its model is the one that it has now.
-  std::optional<TrialId> shown;
-  if (!request.trial.empty()) {
-    shown = find_trial(grid, request.trial).id;
-  } else if (objective) {
-    shown = grid.best_trial(*objective, Scope::last);
-  }
+  const std::optional<TrialId> shown =
+      request.trial.empty() ? best_now(grid) : find_trial(grid, request.trial).id;
   const std::vector<Kin> all = kin_of(experiment);
   if (request.json) {
-    print_json({{"trials", grid.size()},
-                {"clonings", clonings_json(experiment)},
-                {"stretches", tree_json(experiment, all)},
-                {"schedule", shown ? schedule_json(experiment, *shown) : Json()}});
+    print_json(to_json(grid, all, shown));
     return exit_ok;
   }
   const auto is_clone = [](const Kin& kin) { return kin.stretch.number > 0; };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/tune/answers.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "tuner/checkpoints/checkpoint_store.h"
@@ -289,10 +290,8 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
   return exit_ok;
 }
 
-int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_json) {
-  const std::vector<Improvement> improvements = improvements_of(grid, objective);
+Json to_json(const std::vector<Improvement>& improvements, const Objective& objective) {
   Json list = Json::array();
-  std::vector<std::vector<std::string>> rows;
   for (const Improvement& each : improvements) {
     list.push_back({{"time", each.time},
                     {"running_s", each.running_s},
@@ -301,15 +300,23 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
                     {"trial_id", to_string(each.trial)},
                     {"training_iteration", each.iteration},
                     {"value", number_json(each.value)}});
+  }
+  return {{"metric", objective.metric},
+          {"mode", to_string(objective.mode)},
+          {"improvements", std::move(list)}};
+}
+
+int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_json) {
+  const std::vector<Improvement> improvements = improvements_of(grid, objective);
+  std::vector<std::vector<std::string>> rows;
+  for (const Improvement& each : improvements) {
     rows.push_back({format_duration(each.running_s), iso_time(each.time),
                     std::to_string(each.trials), std::to_string(each.results),
                     to_string(each.trial), std::to_string(each.iteration),
                     format_metric(each.value.value())});
   }
   if (as_json) {
-    print_json({{"metric", objective.metric},
-                {"mode", to_string(objective.mode)},
-                {"improvements", std::move(list)}});
+    print_json(to_json(improvements, objective));
   } else {
     print_table({{"running", true},
                  {"date"},
@@ -324,6 +331,18 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
 }
 
 }  // namespace
+
+Json over_time_json(const ResultGrid& grid, const Objective& objective) {
+  return to_json(improvements_of(grid, objective), objective);
+}
+
+Json checkpoints_json(const ResultGrid& grid) {
+  std::vector<Listed> listed;
+  for (const auto& trial : grid.experiment().trials()) list_trial(grid, trial, listed);
+  Json list = Json::array();
+  for (const auto& one : listed) list.push_back(to_json(one, CheckpointsRequest()));
+  return list;
+}
 
 int best_command(const BestRequest& request) {
   const bool is_scope_told = !request.scope.empty();

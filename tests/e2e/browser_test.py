@@ -1,0 +1,82 @@
+"""The page of `tune report` in a browser: it shows what the commands say, obeys the keyboard, and stays silent."""
+from __future__ import annotations
+
+import json
+import sys
+import unittest
+
+from browser import PROGRAM, Browser
+from cli_support import Case, main
+
+HOSTILE = '</script><img src=x onerror="alert(1)">'
+
+
+@unittest.skipIf(PROGRAM is None, "chromium is not installed")
+class InABrowser(Case):
+    browser: Browser
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.browser.said.clear()
+
+    def open_report(self, directory: str, fragment: str = "") -> None:
+        self.tune("report", directory, "--html", "report.html")
+        self.browser.open(self.path("report.html"), fragment)
+
+    def texts(self, selector: str) -> list[str]:
+        return self.browser.value(f"[...document.querySelectorAll({json.dumps(selector)})].map((each) => each.innerText)")
+
+    def assert_silent(self) -> None:
+        """No error, and nothing that the page's policy had to forbid."""
+        self.assertEqual(self.browser.said, [])
+
+    def searched(self) -> str:
+        self.write("spec.json", {"trainable": {"command": ["python3", "-c", "import sys\nfor t in (1, 2, 3): print(f'loss={float(sys.argv[1]) / t}')", "${config.x}"],
+                                               "plain": {}},
+                                 "name": "search", "metric": "loss", "mode": "min", "num_samples": 8, "searcher": "random", "param_space": {"x": {"uniform": [1, 2]}}})
+        self.tune("run", "spec.json")
+        return "results/search"
+
+    def test_the_page_shows_what_the_commands_say_and_is_driven_by_keys(self) -> None:
+        directory = self.searched()
+        self.open_report(directory)
+        best = self.json("best", directory)
+        self.assertEqual(self.texts("h1"), ["search"])
+        self.assertIn(best["trial_id"], self.texts(".lead")[0])
+        self.assertEqual(self.texts("[aria-label=trials] tbody tr:first-child td:nth-child(2)"), [best["trial_id"]])
+        # A range, by its field.
+        self.browser.value("document.querySelector('.ranges').open = true")
+        self.browser.value("(() => { const field = document.querySelector('[aria-label=\"x to\"]'); field.value = '1.5'; field.dispatchEvent(new Event('change', { bubbles: true })); })()")
+        inside = sum(trial["config"]["x"] <= 1.5 for trial in self.json("ls", directory))
+        self.browser.wait(f"document.querySelectorAll('[aria-label=trials] tbody tr').length === {inside}")
+        # A picture, by its arrow keys.
+        self.browser.value("document.querySelector('canvas').focus()")
+        self.browser.press("ArrowRight")
+        self.browser.wait("/trial_0000\\d: best/.test(document.querySelector('.said').innerText)")
+        self.browser.press("Enter")
+        self.browser.wait("/^#e0t\\d$/.test(location.hash) && document.querySelector('h1').innerText.startsWith('trial_0000')")
+        self.assert_silent()
+
+    def test_texts_of_trials_stay_texts(self) -> None:
+        self.write("hostile.py", f"print({HOSTILE!r})\nprint('\\u202ebidi \\u0007')\nprint('loss=1')\n")
+        self.write("spec.json", {"trainable": {"command": [sys.executable, self.path("hostile.py"), "${args}"], "plain": {}}, "name": "hostile", "metric": "loss", "mode": "min",
+                                 "num_samples": 2, "searcher": "random", "param_space": {HOSTILE: {"uniform": [0, 1]}, "__proto__": {"choice": [HOSTILE, "b"]}}})
+        self.tune("run", "spec.json", expect=None)
+        self.open_report("results/hostile")
+        self.assertIn(HOSTILE, self.texts(".lead")[0])
+        self.open_report("results/hostile", "#e0t0")
+        self.assertTrue(any("⟨U+202E⟩bidi ⟨U+0007⟩" in text for text in self.texts("pre")), self.texts("pre"))
+        self.assertEqual(self.browser.value("document.images.length"), 0)
+        for fragment in ("#e0t99", "#e7", "#e0t<img src=x>", "#javascript:alert(1)"):
+            self.browser.value(f"location.hash = {json.dumps(fragment)}")
+            self.browser.wait("document.querySelector('h1') !== null")
+        self.assert_silent()
+
+
+if __name__ == "__main__":
+    main()
