@@ -82,13 +82,16 @@ TEST_CASE("A save that has time for an evaluation or for training on both sides 
   CHECK(told(5, 3600) == after);
 }
 
-TEST_CASE(
-    "Where the first saves lie tells the order if times do not, and how a run ends beats both",
-    "[unit][plain]") {
+TEST_CASE("First saves and times tell the order if they agree, and how a run ends beats both",
+          "[unit][plain]") {
   SaveOrder order;
   order.note_first_saves(true);
   CHECK(order.known() == before);
-  order.note(after, SaveOrder::enough);  // the first one was of a model that was not trained
+  CHECK_FALSE(order.may_be(after));
+  // The first one was of a model that was not trained, or each is evaluated for long.
+  order.note(after, SaveOrder::enough);
+  CHECK(order.known() == std::nullopt);
+  order.note_end(after);
   CHECK(order.known() == after);
   SaveOrder contradicted;
   contradicted.note_first_saves(false);

@@ -124,7 +124,10 @@ std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) con
 std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double now_s) const {
   if (const auto known = order()) return known;
   const auto own = vote_at(save, now_s);
-  return own && order_.may_be(own->when) ? std::optional(own->when) : std::nullopt;
+  if (!own || !order_.may_be(own->when)) return std::nullopt;
+  const bool has_saved_first = has_all_gaps_ && first_gaps_[0] > 0;
+  if (has_saved_first && own->when == SavedWhen::after_result) return std::nullopt;
+  return own->when;
 }
 
 /// The first saves of a search wait until it is known how it saves: for some results and, where

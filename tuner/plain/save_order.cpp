@@ -56,21 +56,22 @@ std::optional<SaveVote> vote_of(const SaveMoment& save) {
   return std::nullopt;
 }
 
-/// A save before the first result may be of a model that is not trained yet, so it tells less than
-/// times do. That there was none speaks against a program that saves first: that would have left
-/// out its first one alone.
+/// Times and the first saves may contradict each other. A save before the first result may be of a
+/// model that is not trained yet; or training is so short, and an evaluation so long, that a save
+/// lies beside the result before it. That there was none speaks against a program that saves first:
+/// that would have left out its first one alone.
 std::optional<SavedWhen> SaveOrder::known() const {
   if (end_after_ + end_before_ > 0) return most_of(end_after_, end_before_, 1);
   const auto timed = most_of(after_, before_, enough);
   const auto first = most_of(first_after_, first_before_, 1);
-  const bool is_contradicted =
-      timed == SavedWhen::before_result && first == SavedWhen::after_result;
-  return is_contradicted ? std::nullopt : timed ? timed : first;
+  if (timed && first && timed != first) return std::nullopt;
+  return timed ? timed : first;
 }
 
 bool SaveOrder::may_be(SavedWhen when) const {
   const bool is_after = when == SavedWhen::after_result;
-  const std::int64_t others = is_after ? before_ : after_ + first_after_ * enough;
+  const std::int64_t others =
+      is_after ? before_ + first_before_ * enough : after_ + first_after_ * enough;
   return others < enough && end_after_ + end_before_ == 0;
 }
 
