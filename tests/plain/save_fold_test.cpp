@@ -446,6 +446,29 @@ TEST_CASE("A save that was named as a guess tells the order of those that follow
   }
 }
 
+TEST_CASE("Times prove nothing against a save before the first result", "[unit][plain]") {
+  // It trains in a moment, saves, and evaluates for a second; or it has saved what is not trained.
+  for (const bool has_saved_first : {false, true}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    std::vector<bool> guesses;
+    for (std::int64_t i = 1; i <= 6; ++i) {
+      const double at_s = 1000.0 + static_cast<double>(i);
+      const auto printed = static_cast<std::uint64_t>(i);
+      fold.print(result_of(i, i), 0, printed, {at_s, PrintTime::watched_lag_s});
+      (void)fold.take();
+      const auto ns = static_cast<std::int64_t>((at_s + 0.01) * 1e9);
+      SavedFiles saved{{"/saved", "last", true, {{"", 1, 1, ns}}}, {printed, 0}, ns};
+      if (has_saved_first) saved.printed_before_first = LogSizes{};
+      fold.save(std::move(saved), false, at_s + 0.5);
+      for (const auto& named : fold.name(at_s + 0.9)) guesses.push_back(named.is_guess);
+    }
+    REQUIRE(guesses.size() >= 3);
+    for (const bool is_guess : guesses) CHECK(is_guess == has_saved_first);
+  }
+}
+
 TEST_CASE("What was saved by a program that was killed before it printed anything is no checkpoint",
           "[unit][plain]") {
   // It may be the model of a result that nobody has seen: all rows behind it would be shifted.

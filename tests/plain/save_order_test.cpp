@@ -87,6 +87,8 @@ TEST_CASE("First saves and times tell the order if they agree, and how a run end
   SaveOrder order;
   order.note_first_saves(true);
   CHECK(order.known() == before);
+  CHECK(order.may_be(after));
+  order.note_saved_first();
   CHECK_FALSE(order.may_be(after));
   // The first one was of a model that was not trained, or each is evaluated for long.
   order.note(after, SaveOrder::enough);

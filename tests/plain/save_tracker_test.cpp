@@ -112,6 +112,11 @@ class Watched : public SaveTracker::Place {
 
   /// "NAME:LINES", each, with the lines that were printed before it at least; where that is not
   /// sure, with the most, too.
+  /// Bytes of all logs before that was written for the first time which the last save found has.
+  std::uint64_t printed_before_first() const {
+    const auto& first = found_.back().printed_before_first;
+    return first ? first->stdout_bytes + first->stderr_bytes : std::uint64_t(-1);
+  }
   std::string found() {
     std::string text;
     for (const SavedFiles& each : std::exchange(found_, {})) {
@@ -413,6 +418,26 @@ TEST_CASE("A directory that never rests has its last save, also where a best mod
   watched.end(true);
   // What was written of the third one is all that it writes; of the fourth nobody knows that yet.
   CHECK(watched.found() == ":3 :4");
+}
+
+TEST_CASE("A save that was overwritten before it was whole is known to the next one",
+          "[unit][plain]") {
+  const bool has_saved_first = GENERATE(false, true);
+  const bool is_numbered = GENERATE(false, true);
+  CAPTURE(has_saved_first, is_numbered);
+  Watched watched("");
+  watched.begin();
+  watched.save("config");  // of another kind, and never written again
+  if (has_saved_first) watched.save("model-1");
+  watched.pass(0.2);
+  for (int i = 1; i <= 2; ++i) {
+    watched.print();
+    watched.save(is_numbered ? "model-" + std::to_string(i + 1) : "model-1");
+    watched.pass(0.2);
+  }
+  watched.pass(1.5);
+  const std::uint64_t printed = watched.printed_before_first();
+  CHECK((printed == 0) == has_saved_first);
 }
 
 TEST_CASE("Who changes what it saves for longer than one has patience is restless, once",

@@ -17,7 +17,7 @@ constexpr double s_per_ns = 1e-9;
 void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess) {
   began_with_guess_ = is_guess;
   began_ = last_ = taken_ = iteration;
-  has_all_gaps_ = iteration == 0 && ahead.empty();
+  has_begun_anew_ = has_all_gaps_ = iteration == 0 && ahead.empty();
   for (PrintedResult& result : ahead) {
     // Its checkpoint has it, too: who is paused before all of them are taken need not save.
     began_ = last_ = last_found_ = std::max(began_, result.iteration);
@@ -124,10 +124,7 @@ std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) con
 std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double now_s) const {
   if (const auto known = order()) return known;
   const auto own = vote_at(save, now_s);
-  if (!own || !order_.may_be(own->when)) return std::nullopt;
-  const bool has_saved_first = has_all_gaps_ && first_gaps_[0] > 0;
-  if (has_saved_first && own->when == SavedWhen::after_result) return std::nullopt;
-  return own->when;
+  return own && order_.may_be(own->when) ? std::optional(own->when) : std::nullopt;
 }
 
 /// The first saves of a search wait until it is known how it saves: for some results and, where
@@ -291,6 +288,13 @@ void SaveFold::note_gap(const Waiting& save) {
       save.what.bursts > 0 && first_behind(save.what.printed_at_most) > behind;
   has_all_gaps_ = has_all_gaps_ && !save.what.is_late && !may_be_later;
   const auto gap = static_cast<std::size_t>(behind - printed_.begin());
+  const bool is_first = gap == 0 && !save.what.is_late && !may_be_later;
+  const auto& first = save.what.printed_before_first;
+  const bool has_first = first && first_behind(*first) == printed_.begin();
+  // Dropped from the front, the first result is not there any more.
+  const bool knows_first = printed_.empty() || printed_.front().iteration == began_ + 1;
+  if (has_begun_anew_ && knows_first && (is_first || has_first)) order_.note_saved_first();
+  if (has_first && gap > 0 && first_gaps_[0] == 0) first_gaps_[0] = 1;
   if (!has_all_gaps_ || gap >= first_gaps_.size()) return;
   const bool is_last = gap + 1 == first_gaps_.size();
   if (++first_gaps_[gap] == 1 && is_last && first_gaps_[1] > 0) {

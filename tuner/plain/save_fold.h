@@ -36,6 +36,9 @@ struct SavedFiles {
   /// Nobody was told of it: it was printed before that look at least, and no later than the next
   /// one. Its files' time says more.
   bool is_by_look = false;
+  /// When what it has written anew was written for the first time in this launch, perhaps as a save
+  /// that was never whole: the logs had at least these sizes. Nothing: that is not known.
+  std::optional<LogSizes> printed_before_first = {};
 };
 
 class SaveFold {
@@ -152,6 +155,7 @@ class SaveFold {
   std::array<std::int64_t, 2> saved_behind_{-1, -1};  ///< the results before the last two saves
   /// Saves before the first result, behind that, and behind the second one.
   std::array<int, 3> first_gaps_{};
+  bool has_begun_anew_ = false;
   bool has_all_gaps_ = false;     ///< of each save so far it is known behind which result it came
   std::int64_t last_found_ = -1;  ///< the last iteration with a checkpoint
   std::int64_t taken_ = 0;

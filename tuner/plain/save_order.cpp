@@ -64,15 +64,16 @@ std::optional<SavedWhen> SaveOrder::known() const {
   if (end_after_ + end_before_ > 0) return most_of(end_after_, end_before_, 1);
   const auto timed = most_of(after_, before_, enough);
   const auto first = most_of(first_after_, first_before_, 1);
-  if (timed && first && timed != first) return std::nullopt;
-  return timed ? timed : first;
+  const bool is_contradicted = timed == SavedWhen::after_result
+                                   ? has_saved_first_
+                                   : timed && first == SavedWhen::after_result;
+  return is_contradicted ? std::nullopt : timed ? timed : first;
 }
 
 bool SaveOrder::may_be(SavedWhen when) const {
   const bool is_after = when == SavedWhen::after_result;
-  const std::int64_t others =
-      is_after ? before_ + first_before_ * enough : after_ + first_after_ * enough;
-  return others < enough && end_after_ + end_before_ == 0;
+  const std::int64_t others = is_after ? before_ : after_ + first_after_ * enough;
+  return others < enough && end_after_ + end_before_ == 0 && !(is_after && has_saved_first_);
 }
 
 void SaveOrder::note(SavedWhen when, int weight) {

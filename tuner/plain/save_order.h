@@ -53,6 +53,8 @@ class SaveOrder {
   /// A run that began anew has saved in each of the first gaps between results; `is_first`: also
   /// before the first result.
   void note_first_saves(bool is_first) { is_first ? ++first_before_ : ++first_after_; }
+  /// A run that began anew has saved before its first result.
+  void note_saved_first() { has_saved_first_ = true; }
   /// A run that ended well has saved with each result, the last ones, too.
   void note_end(SavedWhen when) { (when == SavedWhen::after_result ? end_after_ : end_before_)++; }
   /// Whether nothing speaks against it, so that one save that is beside its result may be believed.
@@ -67,6 +69,7 @@ class SaveOrder {
   std::int64_t first_before_ = 0;
   std::int64_t end_after_ = 0;
   std::int64_t end_before_ = 0;
+  bool has_saved_first_ = false;
 };
 
 }  // namespace tune

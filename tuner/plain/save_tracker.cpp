@@ -169,6 +169,7 @@ SaveTracker::Writing SaveTracker::note_writing(const FileEvent& event, const fs:
   const auto known = writing_.find(name);
   const bool is_known = known != writing_.end();
   const auto begun_before = is_known ? std::optional(known->second.begun) : std::nullopt;
+  const auto begun_first = is_known && known->second.first ? known->second.first : begun_before;
   if (event.what == What::closed) {
     if (is_known) {
       known->second.is_closed = true;
@@ -187,12 +188,12 @@ SaveTracker::Writing SaveTracker::note_writing(const FileEvent& event, const fs:
     const Writing written = moved.empty() ? Writing{{begin_, printed.ns}, false} : moved.mapped();
     Begun since = written.begun;
     since.printed = earlier(printed.printed, since.printed);
-    const Writing named = {since, written.is_closed, begun_before};
+    const Writing named = {since, written.is_closed, begun_before, begun_first};
     if (is_known || writing_.size() < most_writing) writing_[name] = named;
     return named;
   } else if (event.what == What::created || (is_known && known->second.is_closed)) {
     if (is_known || writing_.size() < most_writing) {
-      writing_[name] = {printed, false, begun_before};
+      writing_[name] = {printed, false, begun_before, begun_first};
     }
   }
   return {printed, false};
@@ -274,8 +275,9 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
     unit.is_untold = false;
     unit.known = unit.seen;
     const Begun begun = begun_at(files, *std::exchange(unit.begun, std::nullopt));
+    auto printed_before_first = this->printed_before_first(files, begun.ns);
     whole.push_back({std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts,
-                     begun.is_late, begun.is_by_look});
+                     begun.is_late, begun.is_by_look, printed_before_first});
   }
   std::erase_if(units_, [&](const auto& unit) { return !names.contains(unit.first); });
   // By time, and not by name: step-10 comes before step-9.
@@ -308,7 +310,7 @@ bool SaveTracker::is_held_for_logs(const CheckpointFiles& files) {
   for (const FileVersion& file : files.files) {
     const auto written = writing_.find(files.name / file.name);
     if (written == writing_.end() || open.contains(file.name)) continue;
-    const auto& [begun, is_closed, before] = written->second;
+    const auto& [begun, is_closed, before, first] = written->second;
     if (!is_closed) continue;
     closed.push_back(
         {file.name, write_of(begun), before ? std::optional(write_of(*before)) : std::nullopt});
@@ -333,7 +335,7 @@ bool SaveTracker::is_written_anew(const CheckpointFiles& files) const {
     if (logs_.contains(kind_of_file(file.name))) continue;
     const auto written = writing_.find(files.name / file.name);
     if (written == writing_.end() || !written->second.is_closed) return false;
-    const auto& [begun, is_closed, before] = written->second;
+    const auto& [begun, is_closed, before, first] = written->second;
     writes.push_back(
         {file.name, write_of(begun), before ? std::optional(write_of(*before)) : std::nullopt});
   }
@@ -399,6 +401,30 @@ SaveTracker::Begun SaveTracker::begun_at(const CheckpointFiles& files, const Beg
     since = unseen(since);
   }
   return since;
+}
+
+/// Of all that are of the kinds which this save has written.
+std::optional<LogSizes> SaveTracker::printed_before_first(const CheckpointFiles& files,
+                                                          std::int64_t since_ns) const {
+  const auto writing_of = [&](const FileVersion& file) {
+    return writing_.find(files.is_file ? files.name : files.name / file.name);
+  };
+  std::set<std::string> kinds;
+  for (const FileVersion& file : files.files) {
+    const auto written = writing_of(file);
+    const bool is_new = written != writing_.end() && written->second.begun.ns >= since_ns;
+    if (is_new && !logs_.contains(kind_of_file(file.name))) kinds.insert(kind_of_file(file.name));
+  }
+  std::optional<LogSizes> least;
+  for (const FileVersion& file : files.files) {
+    const auto written = writing_of(file);
+    if (written == writing_.end() || !kinds.contains(kind_of_file(file.name))) continue;
+    const Writing& of = written->second;
+    const Begun& first = of.first ? *of.first : of.begun;
+    if (first.is_late) continue;
+    least = least ? earlier(*least, first.printed) : first.printed;
+  }
+  return least;
 }
 
 bool SaveTracker::is_whole(const Unit& unit, const CheckpointFiles& files,

@@ -130,6 +130,7 @@ class SaveTracker {
     Begun begun;
     bool is_closed = false;            ///< nobody has written to it since: whoever does begins anew
     std::optional<Begun> before = {};  ///< it was begun the time before
+    std::optional<Begun> first = {};   ///< the first time; nothing: that was `begun`
   };
 
   static Begun unseen(Begun begun);
@@ -142,6 +143,8 @@ class SaveTracker {
   bool is_known(const Unit& unit, const CheckpointFiles& files) const;
   static WriteBegin write_of(const Begun& begun);
   Begun begun_at(const CheckpointFiles& files, const Begun& first) const;
+  std::optional<LogSizes> printed_before_first(const CheckpointFiles& files,
+                                               std::int64_t since_ns) const;
   void note_half_written(Unit& unit, const CheckpointFiles& files);
   bool is_held_for_logs(const CheckpointFiles& files);
   bool is_written_anew(const CheckpointFiles& files) const;

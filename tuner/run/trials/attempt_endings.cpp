@@ -124,7 +124,8 @@ void Attempts::look_into_failure(Attempt& attempt) {
   // It may have failed before it had a log.
   auto log = attempt.worker_group->log();
   if (log.empty()) {
-    log = launch_spec(spec_, launch_, attempt.trial, attempt.number, {}, {}).stderr_path;
+    const auto own = paths::trial(launch_.experiment_dir, attempt.trial);
+    log = spec_.merge_output ? paths::standard_output(own) : paths::standard_error(own);
   }
   attempt.life.apply(AttemptEvent::examine);
   FailureFacts facts = std::move(attempt.failure);
