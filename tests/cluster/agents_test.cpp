@@ -137,6 +137,16 @@ TEST_CASE("When the run is over the agents leave, and nothing of them is left",
   CHECK_FALSE(std::filesystem::exists(world.dir.path() / "cluster/meeting.json"));
 }
 
+TEST_CASE("An agent whose run is over ends in good order", "[cluster][process]") {
+  World world({"oak"});
+  const auto ended = world.dir.path() / "ended";
+  world.options.launcher = {"sh", "-c", "${agent}; echo $? > " + ended.string()};
+  world.start();
+  (void)shell_on(world, "echo $$; exec sleep 1000");
+  world.executor.reset();
+  CHECK(read_file(ended) == "0\n");
+}
+
 TEST_CASE("An agent that is killed is a lost node, and what ran there is lost at once",
           "[cluster][process]") {
   World world({"oak", "elm"}, 1000);

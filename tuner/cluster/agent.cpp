@@ -304,8 +304,10 @@ class Agent final : private Connection::Owner {
     if (!connection_ || connection_->is_closed() || !has_joined_ || !launches_.empty()) return;
     connection_->say(Left{end_->reason});
     connection_->flush();
-    wait_while(farewell_s,
-               [this] { return connection_->has_unsent() && !connection_->is_closed(); });
+    // The driver closes the connection once it has heard that.
+    wait_while(farewell_s, [this] {
+      return connection_ && connection_->has_unsent() && !connection_->is_closed();
+    });
   }
 
   template <class Condition>

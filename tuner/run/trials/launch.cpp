@@ -257,13 +257,18 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
   // one: a rule or a score would be an iteration behind.
   const std::vector<std::string> awaited = metrics_awaited(spec);
   for (const std::string& name : awaited) add(name, "");
-  if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
-  for (const std::string& name : awaited) {
-    const auto& closing = reading.closing;
-    if (std::find(closing.begin(), closing.end(), name) == closing.end()) {
-      reading.closing.push_back(name);
+  // A result without one of these is a failure, as one without the metric is. To wait for what stop
+  // rules and schedulers go by would withhold results that lack it, and lose those of a program that
+  // never prints it.
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const Constraint& constraint : constraints_of(spec)) {
+    for (const std::string& name : constraint.metrics()) {
+      if (has(awaited, name) && !has(reading.closing, name)) reading.closing.push_back(name);
     }
   }
+  if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
   const bool is_first = !launch.rank || launch.rank->rank == 0;
   if (!is_first) {
     reading.is_unmonitored = true;
