@@ -258,8 +258,8 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
   const std::vector<std::string> awaited = metrics_awaited(spec);
   for (const std::string& name : awaited) add(name, "");
   // A result without one of these is a failure, as one without the metric is. To wait for what stop
-  // rules and schedulers go by would withhold results that lack it, and lose those of a program that
-  // never prints it.
+  // rules and schedulers go by would withhold results that lack it, and lose those of a program
+  // that never prints it.
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
