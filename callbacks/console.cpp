@@ -487,7 +487,7 @@ void Console::summarise(const Experiment& experiment) {
       const Trial& trial = *row->second;
       const auto* const latest = trial.latest_checkpoint();
       rows.push_back({to_string(trial.id), end_or_state(trial), std::to_string(trial.iteration),
-                      format_metric(row->first), latest ? std::to_string(latest->iteration) : "-",
+                      format_metric(row->first), latest ? iteration_text(*latest) : "-",
                       present_tag(trial)});
     }
     const std::vector<TableColumn> columns = {

@@ -11,6 +11,7 @@
 #include "tuner/journal/generations.h"
 #include "tuner/journal/journal.h"
 #include "tuner/model/event.h"
+#include "tuner/model/kept_results.h"
 #include "tuner/model/paths.h"
 
 namespace tune {
@@ -32,6 +33,7 @@ std::uint64_t first_event(FileSystem& files, const std::filesystem::path& direct
 RecordedResults::RecordedResults(const std::filesystem::path& directory, Since since) {
   const auto files = make_posix_file_system();
   DriverFields fields;
+  KeptResults kept;
   EventStream(*files, directory, first_event(*files, directory, since))
       .read([&](std::string_view text) {
         // Most of what is read is of no use here.
@@ -41,8 +43,7 @@ RecordedResults::RecordedResults(const std::filesystem::path& directory, Since s
         if (reported == nullptr) return;
         auto& rows = rows_[reported->trial];
         const std::int64_t iteration = reported->result.training_iteration;
-        // What came after the checkpoint that an attempt went back to does not count.
-        rows.erase(rows.lower_bound(iteration), rows.end());
+        rows.erase(rows.upper_bound(kept.last_before(*reported)), rows.end());
         fields.fill(reported->trial, reported->result);
         append_json_row(rows[iteration], fields, reported->result);
       });

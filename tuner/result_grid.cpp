@@ -160,7 +160,8 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
   for (const auto position : rank_checkpoints(present, spec_.checkpoint_config)) {
     const Checkpoint& checkpoint = present[position];
     result.best_checkpoints.push_back({paths::checkpoint(directory_, {trial.id, checkpoint.index}),
-                                       checkpoint.iteration, checkpoint.score});
+                                       checkpoint.iteration, checkpoint.score,
+                                       checkpoint.is_guess});
   }
   return result;
 }

@@ -35,7 +35,8 @@ double value_of(const Trial& trial, const std::string& metric, Mode mode, Scope 
 struct CheckpointPath {
   std::filesystem::path path;
   std::int64_t iteration = 0;
-  double score = 0;  ///< of checkpoint_score_attribute; NaN if there is none
+  double score = 0;       ///< of checkpoint_score_attribute; NaN if there is none
+  bool is_guess = false;  ///< it may be of a later iteration
 };
 
 /// One trial's outcome.

@@ -112,8 +112,8 @@ class Witness : public tune::Callback {
 
 Json to_json(const tune::TrialResult& trial) {
   Json best = Json::array();
-  for (const auto& [path, iteration, score] : trial.best_checkpoints) {
-    best.push_back({path.string(), iteration, score});
+  for (const auto& checkpoint : trial.best_checkpoints) {
+    best.push_back({checkpoint.path.string(), checkpoint.iteration, checkpoint.score});
   }
   return {{"trial_id", trial.trial_id},
           {"state", to_string(trial.state)},

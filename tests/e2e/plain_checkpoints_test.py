@@ -387,6 +387,91 @@ for epoch in range(1, 6):
         self.assertIn(f"iteration {marked}", self.tune("best", "results/between").out)
         self.assertIn("it may be the model of a later one", self.tune("best", "results/between").out)
 
+    def test_a_resume_knows_what_was_learnt_of_the_order_of_saves_and_results(self):
+        # It trains, saves, evaluates for as long, and prints; its lines do not count.
+        self.write("first.py", """
+import json, os, sys, time
+file = sys.argv[1] + "/last.json"
+epoch = 0
+if os.path.exists(file):
+    with open(file) as saved:
+        epoch = json.load(saved)["epoch"]
+while epoch < 20:
+    time.sleep(0.15)
+    epoch += 1
+    with open(sys.argv[1] + "/new", "w") as saved:
+        json.dump({"epoch": epoch}, saved)
+    os.rename(sys.argv[1] + "/new", file)
+    time.sleep(0.15)
+    print(f"loss: {1 + epoch / 1000}", flush=True)
+""")
+        self.write("first.json", {
+            "trainable": {"command": [sys.executable, "first.py", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "last.json"}},
+            "param_space": {}, "num_samples": 1, "metric": "loss", "mode": "min"})
+
+        def rows():
+            return self.iterations("first", 0) if os.path.exists(self.trial("first", 0, "result.json")) else []
+
+        def while_it_runs(words, iteration, act):
+            with subprocess.Popen([TUNE, *words, "--progress", "none"], cwd=self.dir,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+                try:
+                    self.wait_until("results", lambda: driver.poll() is not None or len(rows()) >= iteration)
+                    self.assertIsNone(driver.poll())
+                    act(driver)
+                    driver.wait(timeout=LIMIT_S)
+                finally:
+                    driver.kill()
+
+        while_it_runs(["run", "first.json"], 7, lambda driver: driver.kill())
+        known = rows()[-1]
+        # Nothing but what is recorded tells this driver the order: it pauses with the first result.
+        while_it_runs(["resume", "results/first"], known + 1, lambda _: self.tune("pause", "results/first"))
+        self.tune("resume", "results/first", "--progress", "none")
+        self.assertEqual(self.iterations("first", 0), list(range(1, 21)))
+        with open(self.trial("first", 0, "result.json"), encoding="utf-8") as file:
+            losses = [json.loads(line)["loss"] for line in file]
+        self.assertEqual(losses, [1 + epoch / 1000 for epoch in range(1, 21)])
+        self.assertEqual([kept for kept in self.checkpoints("first", 0) if kept[0] != kept[1]], [])
+        self.assertFalse(any(each["is_guess"] for each in self.json("checkpoints", "results/first")))
+
+    def test_a_result_that_was_taken_back_and_never_comes_again_is_nowhere(self):
+        # It counts by itself, dies with its third result, and skips that when it goes on.
+        self.write("skips.py", """
+import json, os, signal, sys
+file = sys.argv[1] + "/last.json"
+step, skips = 0, os.path.exists(file)
+if skips:
+    with open(file) as saved:
+        step = json.load(saved)
+while step < 60:
+    step += 20 if skips and step == 20 else 10
+    print(f"step {step} loss={0.5 if step == 30 else 100 / step}", flush=True)
+    if step == 30:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with open(file + ".new", "w") as saved:
+        json.dump(step, saved)
+    os.rename(file + ".new", file)
+""")
+        self.write("skips.json", {
+            "trainable": {"command": [sys.executable, "skips.py", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "last.json", "saved": "after_result",
+                                    "metrics": {"training_iteration": "step (\\d+)"}}},
+            "param_space": {}, "num_samples": 1, "metric": "loss", "mode": "min",
+            "failure_config": {"max_failures": 1}})
+        self.tune("run", "skips.json", "--progress", "none")
+        kept = self.iterations("skips", 0)
+        self.assertNotIn(30, kept)
+        self.assertEqual(kept[-1], 60)
+        [trial] = self.json("ls", "results/skips", "--results")
+        self.assertEqual([each["training_iteration"] for each in trial["results"]], kept)
+        over_time = self.json("best", "results/skips", "--over-time")["improvements"]
+        self.assertEqual([each["training_iteration"] for each in over_time], kept)
+        shown = self.json("show", "results/skips", "0")["metrics"]["loss"]
+        self.assertEqual(shown["min"], 100 / 60)
+        self.assertEqual(shown["curve"], [100 / step for step in kept])
+
     def test_programs_that_end_before_they_can_be_paused_are_completed_and_not_started_again(self):
         # As LightGBM does, it refuses to train no round.
         self.write("done.py", """

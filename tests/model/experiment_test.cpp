@@ -482,6 +482,32 @@ TEST_CASE("Saves are counted and measured over all trials", "[experiment]") {
   CHECK(read.saves().slowest == saves.slowest);
 }
 
+TEST_CASE("The order of saves and results is that of the newest checkpoint of which it was known",
+          "[experiment]") {
+  Story story;
+  story.add().start();
+  const auto save = [&](int index, std::optional<SavedWhen> order) {
+    Checkpoint checkpoint;
+    checkpoint.index = index;
+    checkpoint.iteration = index;
+    checkpoint.order = order;
+    story.report(index).then(CheckpointCommitted{TrialId{0}, checkpoint});
+  };
+  save(1, {});
+  CHECK_FALSE(story.experiment.save_order());
+  save(2, SavedWhen::after_result);
+  save(3, SavedWhen::before_result);
+  save(4, {});
+  CHECK(story.experiment.save_order() == SavedWhen::before_result);
+  Experiment read;
+  std::string line;
+  story.experiment.append_trial(line, TrialId{0});
+  read.load_trial(line);
+  read.load_totals(Json::parse(story.experiment.save_totals({}).dump()));
+  CHECK(read.save_order() == SavedWhen::before_result);
+  CHECK(read.trial(TrialId{0}).checkpoints.at(1).order == SavedWhen::after_result);
+}
+
 TEST_CASE("Totals are refused without the line of one of their trials", "[experiment]") {
   Experiment experiment;
   for (std::uint32_t i = 0; i < 3; ++i) {

@@ -303,6 +303,57 @@ TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit
   CHECK(guesses(0.01, {}) == std::string("none"));
 }
 
+/// A program that saves, evaluates for as long as it trains, and prints, is to leave after its
+/// first result.
+TEST_CASE("Who is to leave before its order is known names its saves once that is, or nobody waits",
+          "[unit][plain]") {
+  const auto saved_by = [](bool is_waited_for) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    std::vector<SaveFold::Named> named;
+    const auto round = [&](std::int64_t i) {
+      const double save_s = 1000 + static_cast<double>(i), print_s = save_s + 0.5;
+      const auto ns = static_cast<std::int64_t>(save_s * 1e9);
+      fold.save(
+          {{"/saved", "last", true, {{"", 1, 1, ns}}}, {static_cast<std::uint64_t>(i - 1), 0}, ns},
+          false, save_s);
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {print_s});
+      for (SaveFold::Named& each : fold.name(print_s)) named.push_back(std::move(each));
+    };
+    round(1);
+    (void)fold.take();
+    fold.leave();
+    CHECK(fold.name(1001.6).empty());
+    CHECK(fold.is_order_awaited());
+    if (!is_waited_for) fold.settle();
+    round(2);
+    if (is_waited_for) {
+      CHECK(named.empty());
+      // What has been replaced in its place is no checkpoint to leave with.
+      CHECK_FALSE(fold.has_checkpoint_of_last());
+      round(3);
+      round(4);
+      CHECK_FALSE(fold.is_order_awaited());
+      CHECK(fold.has_checkpoint_of_last());
+    }
+    return named;
+  };
+  const auto known = saved_by(true);
+  REQUIRE(known.size() == 4);
+  CHECK(known.back().iteration == 4);
+  CHECK(known.back().ahead.size() == 3);
+  for (const auto& each : known) {
+    CHECK_FALSE(each.is_guess);
+    CHECK(each.order == SavedWhen::before_result);
+  }
+  const auto guessed = saved_by(false);
+  REQUIRE(guessed.size() == 1);
+  CHECK(guessed.back().iteration == 1);
+  CHECK(guessed.back().is_guess);
+  CHECK_FALSE(guessed.back().order);
+}
+
 /// A run of a program that trains, prints and saves each round, with an evaluation between print
 /// and save, in the order that it has; looked at every 20 ms. What it saves has the name of what it
 /// has saved before.

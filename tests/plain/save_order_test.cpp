@@ -105,6 +105,25 @@ TEST_CASE("First saves and times tell the order if they agree, and how a run end
   CHECK(contradicted.known() == before);
 }
 
+TEST_CASE("What earlier drivers have learnt holds until something speaks against it",
+          "[unit][plain]") {
+  SaveOrder order;
+  order.note_earlier(before);
+  CHECK(order.known() == before);
+  CHECK(order.may_be(before));
+  CHECK_FALSE(order.may_be(after));
+  // Where this driver has found what contradicts itself, it is one proof more.
+  order.note_saved_first();
+  order.note(after, SaveOrder::enough);
+  CHECK(order.known() == before);
+  order.note_end(after);
+  CHECK(order.known() == after);
+  SaveOrder changed;
+  changed.note_earlier(before);
+  changed.note(after, SaveOrder::enough);
+  CHECK(changed.known() == std::nullopt);
+}
+
 TEST_CASE("That no result comes for long tells that it came before", "[unit][plain]") {
   SaveMoment save{.result_before = PrintTime{1000}, .begun_s = 1000.01, .ended_s = 1000.02};
   save.now_s = 1000.05;

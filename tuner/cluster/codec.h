@@ -43,7 +43,7 @@ inline constexpr int members_of<PrintedResult> = 3;
 template <>
 inline constexpr int members_of<PlainMetric> = 2;
 template <>
-inline constexpr int members_of<PlainWatch> = 8;
+inline constexpr int members_of<PlainWatch> = 9;
 template <>
 inline constexpr int members_of<PlainReading> = 10;
 template <>
@@ -65,7 +65,7 @@ inline constexpr int members_of<Refused> = 2;
 template <>
 inline constexpr int members_of<Reported> = 10;
 template <>
-inline constexpr int members_of<CheckpointFound> = 5;
+inline constexpr int members_of<CheckpointFound> = 6;
 template <>
 inline constexpr int members_of<LaunchAdvisory> = 3;
 template <>
@@ -150,6 +150,9 @@ auto members(Struct& value) {
   } else if constexpr (count == 8) {
     auto& [a, b, c, d, e, f, g, h] = value;
     return std::tie(a, b, c, d, e, f, g, h);
+  } else if constexpr (count == 9) {
+    auto& [a, b, c, d, e, f, g, h, i] = value;
+    return std::tie(a, b, c, d, e, f, g, h, i);
   } else if constexpr (count == 10) {
     auto& [a, b, c, d, e, f, g, h, i, j] = value;
     return std::tie(a, b, c, d, e, f, g, h, i, j);

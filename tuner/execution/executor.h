@@ -91,7 +91,8 @@ struct CheckpointFound {
   CheckpointFiles files;
   /// The results up to `iteration` that were not reported, as it was to leave before; in order.
   std::vector<PrintedResult> ahead = {};
-  bool is_guess = false;  ///< nothing told its order: it may be of a later iteration
+  bool is_guess = false;                ///< nothing told its order: it may be of a later iteration
+  std::optional<SavedWhen> order = {};  ///< that tells; nothing: none is known
 };
 
 /// Something about a program that its user will not expect; mostly of one that does not speak the

@@ -13,7 +13,21 @@ constexpr std::pair<Trigger, std::string_view> trigger_names[] = {
     {Trigger::interrupt, "interrupt"}, {Trigger::user, "user"},
     {Trigger::at_start, "at_start"},
 };
+constexpr std::string_view after_result = "after_result", before_result = "before_result";
 }  // namespace
+
+std::string_view to_string(SavedWhen when) {
+  return when == SavedWhen::before_result ? before_result : after_result;
+}
+
+std::optional<SavedWhen> parse_saved_when(std::string_view text) {
+  if (text == before_result) return SavedWhen::before_result;
+  return text == after_result ? std::optional(SavedWhen::after_result) : std::nullopt;
+}
+
+std::string iteration_text(const Checkpoint& checkpoint) {
+  return std::to_string(checkpoint.iteration) + (checkpoint.is_guess ? " or later" : "");
+}
 
 std::string Triggers::to_string() const {
   std::string text;

@@ -37,6 +37,14 @@ class Triggers {
   unsigned bits_ = 0;
 };
 
+/// Whether a program that saves by itself does so before it prints an epoch's result, or after.
+enum class SavedWhen : std::uint8_t {
+  after_result,   ///< prints, then saves: PyTorch's scripts, Hugging Face
+  before_result,  ///< saves, then prints: callbacks of Keras
+};
+std::string_view to_string(SavedWhen when);  ///< "after_result", "before_result"
+std::optional<SavedWhen> parse_saved_when(std::string_view text);
+
 /// A directory that a trial can be restored from: committed, with its manifest, never half-written.
 struct Checkpoint {
   int index = 0;  ///< counts the trial's saves from 1, for good; names the directory
@@ -49,6 +57,12 @@ struct Checkpoint {
   double score = std::numeric_limits<double>::quiet_NaN();
 
   Triggers triggers;
+  /// The order that told which result it has; nothing: none was known, or its program was told to
+  /// save.
+  std::optional<SavedWhen> order = {};
+  /// It is a guess that it is of that iteration: nothing told the order, so it may be of a later
+  /// one.
+  bool is_guess = false;
 
   // Statistics of the save.
   std::uint64_t bytes = 0;
@@ -56,5 +70,8 @@ struct Checkpoint {
   double commit_s = 0;                   ///< hashing, syncing and renaming, beside training
   std::optional<int> slowest_rank = {};  ///< of several ranks, the last to answer the save
 };
+
+/// Its iteration in lists: "20", or "20 or later" if that is a guess.
+std::string iteration_text(const Checkpoint& checkpoint);
 
 }  // namespace tune

@@ -328,6 +328,7 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
     return other.index > event.checkpoint.index;
   });
   checkpoints.insert(after, event.checkpoint);
+  if (event.checkpoint.order) save_order_ = event.checkpoint.order;
   trial.saves = std::max(trial.saves, event.checkpoint.index);
   trial.failed_saves_in_a_row = 0;
   if (event.checkpoint.iteration >= trial.iteration) {

@@ -128,6 +128,10 @@ class Experiment {
   /// known.
   const std::string& ran() const { return ran_; }
 
+  /// Whether its program, which saves by itself, does so before it prints a result or after, as the
+  /// newest checkpoint of which that was known says; nothing: it was never known.
+  std::optional<SavedWhen> save_order() const { return save_order_; }
+
   /// How many trials were added by hand.
   std::size_t added_by_hand() const { return added_by_hand_; }
 
@@ -242,6 +246,7 @@ class Experiment {
   std::string session_end_;
   std::optional<SessionEnd> session_ended_;
   std::string ran_;
+  std::optional<SavedWhen> save_order_;
   Json spec_changes_ = Json::object();
   SaveStatistics saves_;
   StateCost cost_;

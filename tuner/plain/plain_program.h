@@ -85,7 +85,8 @@ struct PlainWatch {
   std::vector<FileVersion> others;     ///< and is no checkpoint; by name, within `root`
   std::optional<int> save_signal;
   std::optional<int> exit_code;
-  std::optional<SavedWhen> saved = {};  ///< nothing: it is learnt
+  std::optional<SavedWhen> saved = {};    ///< nothing: it is learnt
+  std::optional<SavedWhen> earlier = {};  ///< that was learnt by earlier drivers
 };
 
 /// How the output of one launch is read.

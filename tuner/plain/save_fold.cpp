@@ -134,7 +134,8 @@ std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double 
 bool SaveFold::is_early(double now_s) const {
   constexpr std::size_t most_printed_first = 4;
   constexpr double short_s = 0.5, long_s = 2;
-  if (order() || end_ || is_leaving_) return false;
+  if (order() || end_) return false;
+  if (is_leaving_) return !is_settled_;
   const auto is_over = [&](const Waiting& of) {
     return first_behind(of.what.printed_before) != printed_.begin() && now_s - of.found_s > long_s;
   };
@@ -158,6 +159,13 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
   if (behind != printed_.end()) return behind->iteration;
   // Behind the last result there is none: what is saved there is that of the last one.
   return end_ ? std::optional(iteration_before(behind)) : std::nullopt;
+}
+
+/// Another save has the name of the one that was found first: that is not there to be copied.
+bool SaveFold::is_first_replaced() const {
+  const auto& name = waiting_.front().what.files.name;
+  return std::any_of(std::next(waiting_.begin()), waiting_.end(),
+                     [&](const Waiting& other) { return other.what.files.name == name; });
 }
 
 /// Of a program that saves more often than it prints: whether another save lies between the one
@@ -261,7 +269,7 @@ void SaveFold::name_waiting(double now_s) {
     if (!is_of_no_result(save, now_s)) {
       const auto iteration = iteration_of(save, now_s);
       if (!iteration) return;
-      last_found_ = std::max(last_found_, *iteration);
+      if (!is_first_replaced()) last_found_ = std::max(last_found_, *iteration);
       // What comes behind it may tell the order of those that follow, or speak against it.
       if (!told_ && voting_.size() < most_voting)
         voting_.push_back({.what = moments_of(save.what)});
@@ -272,7 +280,8 @@ void SaveFold::name_waiting(double now_s) {
       named_.push_back({.iteration = *iteration,
                         .files = std::move(save.what.files),
                         .on_signal = save.on_signal,
-                        .is_guess = is_guess || began_with_guess_ || is_doubted_});
+                        .is_guess = is_guess || began_with_guess_ || is_doubted_,
+                        .order = order()});
     } else if (!is_lost && first_behind(save.what.printed_before) != printed_.end()) {
       has_left_out_ = true;
     }

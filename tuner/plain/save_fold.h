@@ -58,6 +58,10 @@ class SaveFold {
   /// The program is leaving: results that it prints from now on are only named in its saves, and
   /// never taken.
   void leave() { is_leaving_ = true; }
+  /// Told to leave, it may still show by what it does whether it prints first: what it has saved is
+  /// not named before that is known, it has ended, or nobody waits for it any more, `settle`.
+  bool is_order_awaited() const { return !order() && !end_ && !waiting_.empty(); }
+  void settle() { is_settled_ = true; }
   /// Whether results may be missing: then it may have more iterations than are counted.
   void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
   /// What it has begun with is known after all.
@@ -90,6 +94,7 @@ class SaveFold {
     /// Nothing tells the order, or told that of what it goes back to, or results may be missing:
     /// it may have more iterations.
     bool is_guess = false;
+    std::optional<SavedWhen> order = {};  ///< of the program, as far as it is known
   };
   /// The named saves of results that were taken; if the program is leaving, all of them.
   std::vector<Named> name(double now_s);
@@ -131,6 +136,7 @@ class SaveFold {
   std::optional<SavedWhen> order_of_waiting(const Waiting& save, double now_s) const;
   bool is_early(double now_s) const;
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
+  bool is_first_replaced() const;
   bool has_another_before_result() const;
   bool is_lost_in_prints(const Waiting& save) const;
   std::int64_t least_iteration_of(const Waiting& save) const;
@@ -165,6 +171,7 @@ class SaveFold {
   bool is_doubted_ = false;
   std::optional<End> end_;
   bool is_leaving_ = false;
+  bool is_settled_ = false;
   bool has_dropped_ = false;  ///< results, as it was leaving
   bool has_left_out_ = false;
   bool has_guessed_ = false;

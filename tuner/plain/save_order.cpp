@@ -67,10 +67,13 @@ std::optional<SavedWhen> SaveOrder::known() const {
   const bool is_contradicted = timed == SavedWhen::after_result
                                    ? has_saved_first_
                                    : timed && first == SavedWhen::after_result;
-  return is_contradicted ? std::nullopt : timed ? timed : first;
+  const auto own = timed ? timed : first;
+  if (is_contradicted || !own) return earlier_;
+  return earlier_ && earlier_ != own ? std::nullopt : own;
 }
 
 bool SaveOrder::may_be(SavedWhen when) const {
+  if (earlier_ && *earlier_ != when) return false;
   const bool is_after = when == SavedWhen::after_result;
   const std::int64_t others = is_after ? before_ : after_ + first_after_ * enough;
   return others < enough && end_after_ + end_before_ == 0 && !(is_after && has_saved_first_);

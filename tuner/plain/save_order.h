@@ -5,12 +5,9 @@
 #include <cstdint>
 #include <optional>
 
-namespace tune {
+#include "tuner/model/checkpoint.h"
 
-enum class SavedWhen {
-  after_result,   ///< prints, then saves: PyTorch's scripts, Hugging Face
-  before_result,  ///< saves, then prints: callbacks of Keras
-};
+namespace tune {
 
 /// When a line was printed.
 struct PrintTime {
@@ -43,9 +40,12 @@ struct SaveVote {
 std::optional<SaveVote> vote_of(const SaveMoment& save);
 
 /// What all runs of one program say together, the strongest first: how runs that ended well have
-/// ended, how near saves lie to their results, and where the first saves of a run lie.
+/// ended, how near saves lie to their results, and where the first saves of a run lie; and what
+/// drivers before this one had learnt, where these say nothing or contradict each other.
 class SaveOrder {
  public:
+  /// What was known when the driver began.
+  void note_earlier(SavedWhen when) { earlier_ = when; }
   /// Nothing: nobody has told, or they contradict each other.
   std::optional<SavedWhen> known() const;
   /// By time.
@@ -70,6 +70,7 @@ class SaveOrder {
   std::int64_t end_after_ = 0;
   std::int64_t end_before_ = 0;
   bool has_saved_first_ = false;
+  std::optional<SavedWhen> earlier_;
 };
 
 }  // namespace tune

@@ -124,8 +124,7 @@ void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainPr
   };
   fields.read("checkpoint_exit_code", "an integer from 1 to 255", to_exit_code, saving.exit_code);
   const auto to_saved = [](const Json& json) -> std::optional<SavedWhen> {
-    if (json == "before_result") return SavedWhen::before_result;
-    return json == "after_result" ? std::optional(SavedWhen::after_result) : std::nullopt;
+    return json.is_string() ? parse_saved_when(json.get<std::string>()) : std::nullopt;
   };
   fields.read("saved", "\"before_result\" or \"after_result\"", to_saved, saving.saved);
   if (uses_checkpoint_dir(spec)) {
@@ -407,9 +406,7 @@ Json plain_to_json(const PlainProgram& plain) {
     if (!saving->resume.empty()) json["resume"] = saving->resume;
     if (saving->save_signal) json["save_signal"] = from_signal(*saving->save_signal);
     if (saving->exit_code) json["checkpoint_exit_code"] = *saving->exit_code;
-    if (saving->saved) {
-      json["saved"] = *saving->saved == SavedWhen::before_result ? "before_result" : "after_result";
-    }
+    if (saving->saved) json["saved"] = to_string(*saving->saved);
   }
   return json;
 }

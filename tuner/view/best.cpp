@@ -7,7 +7,6 @@
 
 #include "tuner/ask_session.h"
 #include "tuner/base/count_of.h"
-#include "tuner/checkpoints/manifest.h"
 #include "tuner/disk/lines.h"
 #include "tuner/model/paths.h"
 #include "tuner/view/experiment_view.h"
@@ -27,17 +26,6 @@ bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
 }
 
 }  // namespace
-
-bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpoint) {
-  if (!spec.plain) return false;
-  const auto text = read_small(paths::manifest(checkpoint), most_manifest_bytes);
-  return is_guess(parse_manifest(text.value_or("")));
-}
-
-std::string iteration_text(const ExperimentSpec& spec, const std::filesystem::path& checkpoint,
-                           std::int64_t iteration) {
-  return std::to_string(iteration) + (is_guessed(spec, checkpoint) ? " or later" : "");
-}
 
 std::string named_with_state(const Trial& trial) {
   const bool ended_well = trial.end() == TrialEnd::completed;
@@ -88,8 +76,8 @@ std::string where_best_is(const ResultGrid& grid, const Trial& trial, const Chec
   const Checkpoint& other = present[*found];
   const auto place = paths::checkpoint(grid.directory(), {trial.id, other.index});
   if (other.iteration == best.front()) return text + ", in " + place.filename().string();
-  return text + ", and " + place.filename().string() + " of iteration " +
-         iteration_text(grid.spec(), place, other.iteration) + " is as good";
+  return text + ", and " + place.filename().string() + " of iteration " + iteration_text(other) +
+         " is as good";
 }
 
 }  // namespace
@@ -108,7 +96,7 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
                         checkpoint->score != best_value;
   const bool is_of_best = best.empty() ? !is_worse : contains(best, checkpoint->iteration);
   std::string text = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index}).string() +
-                     " (iteration " + std::to_string(checkpoint->iteration);
+                     " (iteration " + iteration_text(*checkpoint);
   if (attribute && !std::isnan(checkpoint->score)) {
     text += ", " + *attribute + " " + format_metric(checkpoint->score);
   }
@@ -123,7 +111,7 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
     text += "; it is only on the remote: tune fetch " + place.string();
   }
   if (where == CheckpointPlace::missing) text += "; it is missing here, and on no known remote";
-  if (is_guessed(grid.spec(), place)) {
+  if (checkpoint->is_guess) {
     text +=
         "; nothing proved whether it was saved before that result was printed or after, or its log "
         "was cut down, or the driver stood still, so it may be the model of a later one: say "

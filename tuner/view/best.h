@@ -20,14 +20,6 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
 std::string before_change_text(const ResultGrid& grid, const Trial& trial,
                                const Objective& objective);
 
-/// Whether it is a guess that the checkpoint of a plain program is of the result that it is shown
-/// with, and not of a later one. Reads its manifest: false if it is not here.
-bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpoint);
-/// The iteration of a checkpoint that lies there, in lists: "20", or "20 or later" if that is a
-/// guess.
-std::string iteration_text(const ExperimentSpec& spec, const std::filesystem::path& checkpoint,
-                           std::int64_t iteration);
-
 /// Its path with its iteration and score, and of which iteration the best result is if that is
 /// another one, with the name of a lower-ranked checkpoint that is as good. Null: "none", and why,
 /// and which trial has one that is as good by `scope`.

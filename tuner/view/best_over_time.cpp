@@ -11,6 +11,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/model/ancestry.h"
+#include "tuner/model/kept_results.h"
 #include "tuner/model/paths.h"
 #include "tuner/view/event_replay.h"
 
@@ -70,10 +71,8 @@ class Ascents {
     OfTrial& own = trials_[reported.trial];
     const std::size_t stretch = present_stretch(experiment_.trial(reported.trial)).number;
     if (std::exchange(own.stretch, stretch) != stretch) own.better.clear();
-    // What came after the checkpoint that it went back to does not count.
-    while (!own.better.empty() && own.better.back().iteration >= result.training_iteration) {
-      own.better.pop_back();
-    }
+    const std::int64_t kept = kept_.last_before(reported);
+    while (!own.better.empty() && own.better.back().iteration > kept) own.better.pop_back();
     const auto value = result.find(objective_.metric);
     if (!value || !std::isfinite(*value)) return;
     const ExactNumber exact = result.metrics.find_exact(objective_.metric).value_or(*value);
@@ -86,6 +85,7 @@ class Ascents {
   const Objective objective_;
   std::size_t started_ = 0;
   std::map<TrialId, OfTrial> trials_;
+  KeptResults kept_;
 };
 
 }  // namespace

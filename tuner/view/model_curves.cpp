@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tuner/model/ancestry.h"
+#include "tuner/model/kept_results.h"
 #include "tuner/view/event_replay.h"
 
 namespace tune {
@@ -12,6 +13,7 @@ std::map<TrialId, std::vector<CurvePoint>> model_curves(const std::filesystem::p
                                                         const std::string& metric,
                                                         const std::vector<TrialId>& trials) {
   Experiment experiment;
+  KeptResults results;
   std::map<std::pair<TrialId, std::size_t>, std::vector<CurvePoint>> by_stretch;
   const auto missing = replay_events(directory, experiment, [&](const Event& event) {
     const auto* const reported = std::get_if<ResultReported>(&event.body);
@@ -19,8 +21,8 @@ std::map<TrialId, std::vector<CurvePoint>> model_curves(const std::filesystem::p
     const Stretch stretch = present_stretch(experiment.trial(reported->trial));
     auto& points = by_stretch[{stretch.trial, stretch.number}];
     const std::int64_t iteration = reported->result.training_iteration;
-    // What came after the checkpoint that an attempt went back to does not count.
-    while (!points.empty() && points.back().iteration >= iteration) points.pop_back();
+    const std::int64_t kept = results.last_before(*reported);
+    while (!points.empty() && points.back().iteration > kept) points.pop_back();
     if (const auto value = reported->result.find(metric)) points.push_back({iteration, *value});
   });
   std::map<TrialId, std::vector<CurvePoint>> curves;

@@ -15,6 +15,7 @@
 #include "tuner/base/error.h"
 #include "tuner/base/quoted.h"
 #include "tuner/model/ancestry.h"
+#include "tuner/model/kept_results.h"
 #include "tuner/simulation/curve_table.h"
 #include "tuner/view/event_replay.h"
 #include "tuner/view/experiment_view.h"
@@ -60,8 +61,6 @@ void add_totals(Point& point, const Counts& counts) {
 }
 
 void add_point(Points& points, const Result& result) {
-  // What came after the checkpoint that an attempt went back to does not count.
-  points.erase(points.lower_bound(result.training_iteration), points.end());
   Point& point = points[result.training_iteration];
   add_metrics(point, result.metrics);
   add_totals(point, result);
@@ -157,10 +156,13 @@ class Lineages {
  private:
   void take(const ResultReported& reported) {
     const Stretch stretch = present_stretch(experiment_.trial(reported.trial));
-    add_point(points_[{stretch.trial, stretch.number}], reported.result);
+    Points& points = points_[{stretch.trial, stretch.number}];
+    points.erase(points.upper_bound(kept_.last_before(reported)), points.end());
+    add_point(points, reported.result);
   }
 
   std::map<std::pair<TrialId, std::size_t>, Points> points_;  ///< by stretch
+  KeptResults kept_;
   Experiment experiment_;
   std::uint64_t missing_ = 0;
 };

@@ -26,9 +26,8 @@ struct Listed {
   const Checkpoint* checkpoint = nullptr;
   std::filesystem::path path;
   CheckpointPlace place = CheckpointPlace::here;
-  std::size_t rank = 0;   ///< 1: the best of its trial; 0: of before it became a clone
-  bool is_guess = false;  ///< it may be of a later result
-  std::string verified;   ///< "ok" or what is wrong; empty: not looked at
+  std::size_t rank = 0;  ///< 1: the best of its trial; 0: of before it became a clone
+  std::string verified;  ///< "ok" or what is wrong; empty: not looked at
   bool is_damaged = false;
   Json blobs = nullptr;  ///< null: not looked at, or they cannot be read
 };
@@ -41,8 +40,8 @@ void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>&
   for (std::size_t at = 0; at < order.size(); ++at) ranks[before + order[at]] = at + 1;
   for (std::size_t i = 0; i < trial.checkpoints.size(); ++i) {
     const auto place = paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index});
-    listed.push_back({&trial, &trial.checkpoints[i], place, checkpoint_place(place), ranks[i],
-                      is_guessed(grid.spec(), place), "", false, nullptr});
+    listed.push_back({&trial, &trial.checkpoints[i], place, checkpoint_place(place), ranks[i], "",
+                      false, nullptr});
   }
 }
 
@@ -106,7 +105,7 @@ Json to_json(const Listed& one, const CheckpointsRequest& request) {
                {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)},
                {"rank", one.rank > 0 ? Json(one.rank) : Json()},
                {"is_latest", &checkpoint == one.trial->latest_checkpoint()},
-               {"is_guess", one.is_guess},
+               {"is_guess", one.checkpoint->is_guess},
                {"triggers", checkpoint.triggers.to_string()},
                {"bytes", checkpoint.bytes},
                {"save_s", checkpoint.save_s},
@@ -139,8 +138,7 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
   for (const auto& one : listed) {
     const Checkpoint& checkpoint = *one.checkpoint;
     auto& row = rows.emplace_back(std::vector<std::string>{
-        to_string(one.trial->id), one.path.filename().string(),
-        std::to_string(checkpoint.iteration) + (one.is_guess ? " or later" : ""),
+        to_string(one.trial->id), one.path.filename().string(), iteration_text(checkpoint),
         std::isnan(checkpoint.score) ? "-" : format_metric(checkpoint.score),
         one.rank > 0 ? std::to_string(one.rank) : "-",
         format_bytes(static_cast<double>(checkpoint.bytes)),
@@ -152,13 +150,13 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
   print_table(columns, rows);
 }
 
-Json best_checkpoints_json(const ExperimentSpec& spec, const TrialResult& result) {
+Json best_checkpoints_json(const TrialResult& result) {
   Json list = Json::array();
   for (const auto& checkpoint : result.best_checkpoints) {
     list.push_back({{"path", checkpoint.path.string()},
                     {"where", to_string(checkpoint_place(checkpoint.path))},
                     {"training_iteration", checkpoint.iteration},
-                    {"is_guess", is_guessed(spec, checkpoint.path)},
+                    {"is_guess", checkpoint.is_guess},
                     {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)}});
   }
   return list;
@@ -179,7 +177,7 @@ Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& resu
           {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
           {"checkpoint_iteration", latest != nullptr ? Json(latest->iteration) : Json()},
           {"why_no_checkpoint", why.empty() ? Json() : Json(why)},
-          {"best_checkpoints", best_checkpoints_json(grid.spec(), result)},
+          {"best_checkpoints", best_checkpoints_json(result)},
           {"constraints", encode_numbers(result.constraints)},
           {"tags", notes.tags_json(trial.id)},
           {"notes", notes.notes_json(trial.id)},
@@ -431,8 +429,8 @@ int best_command(const BestRequest& request) {
     const bool is_first = &checkpoint == &best.best_checkpoints.front();
     lines.emplace_back(
         is_first ? "best ones" : "",
-        checkpoint.path.string() + ", iteration " +
-            iteration_text(grid.spec(), checkpoint.path, checkpoint.iteration) +
+        checkpoint.path.string() + ", iteration " + std::to_string(checkpoint.iteration) +
+            (checkpoint.is_guess ? " or later" : "") +
             (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
             place_remark(checkpoint.path));
   }

@@ -108,7 +108,7 @@ Json checkpoint_json(const ResultGrid& grid, const Trial& trial, const Checkpoin
           {"bytes", checkpoint.bytes},
           {"path", place.string()},
           {"where", to_string(checkpoint_place(place))},
-          {"is_guess", is_guessed(grid.spec(), place)}};
+          {"is_guess", checkpoint.is_guess}};
 }
 
 /// Those that it has reported, the objectives first.
@@ -304,8 +304,7 @@ int show_command(const ShowRequest& request) {
     const auto place = paths::checkpoint(own, checkpoint.index);
     lines.emplace_back(
         std::exchange(key, ""),
-        place.filename().string() + ", iteration " +
-            iteration_text(grid.spec(), place, checkpoint.iteration) + ", " +
+        place.filename().string() + ", iteration " + iteration_text(checkpoint) + ", " +
             format_bytes(static_cast<double>(checkpoint.bytes)) +
             (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
             place_remark(place));

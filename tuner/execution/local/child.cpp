@@ -38,6 +38,10 @@ constexpr int most_doublings = 8;
 /// A program that saves by itself has begun to, so long after its result.
 constexpr Seconds time_to_begin_s = 1;
 
+/// It is given so much where nothing tells yet which result its saves have: the next results and
+/// saves may.
+constexpr int most_seconds_to_leave = 10;
+
 /// A start that is worth a remark.
 constexpr Seconds slow_start_s = 1;
 
@@ -132,6 +136,7 @@ void Child::ask_to_leave() {
   if (plain_.session->has_checkpoint_of_last()) return signal(SIGTERM);
   plain_.session->leave();
   is_to_leave_ = true;
+  seconds_to_leave_ = 1;
   shared_.watch->quiesce(launch_, time_to_begin_s);
 }
 
@@ -150,13 +155,14 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
             "(docs/plain.md)"});
     return;
   }
-  bool has_saved = is_to_leave_ && news == News::quiesced;
+  bool has_saved = false;
   for (SavedFiles& each : found) {
     const std::int64_t changed_ns = each.files.changed_ns();
     has_saved = has_saved || (told_to_save_ns_ && changed_ns >= *told_to_save_ns_);
     plain_.session->find(std::move(each), signalled_ns_ && changed_ns >= *signalled_ns_);
   }
   has_saved = has_saved || (is_to_leave_ && plain_.session->has_checkpoint_of_last());
+  if (is_to_leave_ && !has_saved && news == News::quiesced) has_saved = !waits_for_order();
   if (news == News::last) {
     plain_.session->end(*status_);
     is_all_gone_ = true;
@@ -168,6 +174,17 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
     is_to_leave_ = false;
   }
   say_plainly();
+}
+
+/// Whether it is given another second.
+bool Child::waits_for_order() {
+  if (!plain_.session->is_order_awaited() || seconds_to_leave_ == most_seconds_to_leave) {
+    plain_.session->settle();
+    return false;
+  }
+  ++seconds_to_leave_;
+  shared_.watch->quiesce(launch_, time_to_begin_s);
+  return true;
 }
 
 /// By looking, since not every file system tells of writes by another process; a look costs one

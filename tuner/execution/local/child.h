@@ -113,6 +113,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void read_logs();
   void say_plainly();
   void ask_to_leave();
+  bool waits_for_order();
   void signal_leader(int signal);
   bool has_run_to_end() const;
   void offer_rest();
@@ -139,6 +140,7 @@ class Child : public std::enable_shared_from_this<Child> {
   std::uint64_t read_batch_ = 0;
   bool is_to_leave_ = false;  ///< once it has saved its last results, or does not save
   bool is_told_to_stop_ = false;
+  int seconds_to_leave_ = 0;  ///< it was given so far
   boost::asio::steady_timer next_read_;
   bool has_left_time_ = false;
   bool is_all_gone_ = false;  ///< of a plain program: printed results may be undelivered

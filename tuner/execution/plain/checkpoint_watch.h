@@ -51,7 +51,7 @@ class CheckpointWatch : private EventSource {
   };
 
   /// `patience_s`: who changes what it saves for longer than that is restless.
-  explicit CheckpointWatch(OnNews on_news, Seconds patience_s = 30);
+  explicit CheckpointWatch(OnNews on_news, Seconds patience_s = 10);
   ~CheckpointWatch() override;
 
   void begin(LaunchId launch, Watched watched);

@@ -87,6 +87,8 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
       is_mute_(reading.is_unmonitored),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
   if (is_mute_) saves_.leave();
+  const auto order = reading.checkpoints ? reading.checkpoints->earlier : std::nullopt;
+  if (order) habits_.order.note_earlier(*order);
   if (reading.earlier) said_again_.know(*reading.earlier);
   for (const PlainMetric& metric : reading.metrics) {
     if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
@@ -616,7 +618,7 @@ void PlainSession::say_checkpoints(std::vector<Wakeup>& wakeups) {
   for (SaveFold::Named& named : saves_.name(read_until_s_)) {
     if (!named.is_lost) {
       wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
-                                           std::move(named.ahead), named.is_guess});
+                                           std::move(named.ahead), named.is_guess, named.order});
     } else if (named.on_signal) {
       wakeups.emplace_back(LaunchAdvisory{
           launch_, LaunchAdvisory::What::too_late,

@@ -171,7 +171,7 @@ void CheckpointManager::begin_commit(TrialId trial) {
                         .config = committer_.experiment().trial(trial).config.text(),
                         .parts = save.parts,
                         .results = save.results,
-                        .is_guess = save.is_guess};
+                        .is_guess = save.checkpoint.is_guess};
   pool_.post(
       Lane::commits,
       [this, header = std::move(header), origin = save.origin, posted = committer_.steady()] {

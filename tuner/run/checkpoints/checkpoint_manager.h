@@ -39,7 +39,6 @@ struct Save {
   std::string metrics = "{}";  ///< of the result that it belongs to
   std::vector<RankPart> parts = {};       ///< of several ranks
   std::vector<ResultAhead> results = {};  ///< that it contains, and the trial has not reported yet
-  bool is_guess = false;                  ///< see CheckpointFound
 };
 
 class CheckpointManager {

@@ -130,7 +130,8 @@ void Attempts::copy_found(Attempt& attempt) {
   Save save = found.ahead.empty() ? save_of(attempt, found.iteration)
                                   : save_ahead(attempt, std::move(found.ahead));
   save.checkpoint.index = checkpoint_manager_.take_index(attempt.trial);
-  save.is_guess = found.is_guess;
+  save.checkpoint.is_guess = found.is_guess;
+  save.checkpoint.order = found.order;
   ++attempt.pending_work;
   checkpoint_manager_.copy(
       std::move(save), std::move(found.files),

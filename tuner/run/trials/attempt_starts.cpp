@@ -52,6 +52,7 @@ Attempts::Attempts(Parts parts, Executor& executor, ResourcePool resources)
       memory_(parts.memory),
       look_(parts.look),
       constraints_(constraints_of(spec_)),
+      save_order_(committer_.experiment().save_order()),
       judge_(spec_.failure_config.retry_on, spec_.failure_config.never_retry_on),
       resources_(std::move(resources)),
       worker_groups_(executor, after_write_, committer_.clock(),
@@ -257,11 +258,13 @@ void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source
   if (worker_group.state() == WorkerGroup::State::ready) set_out(*attempt);
 }
 
-/// What its trial has come to tells which of a program's lines are results.
+/// What its trial has come to tells which of a program's lines are results, what the search has
+/// saved which of them a save has.
 void Attempts::note_earlier(PlainReading& reading, TrialId id) const {
   const std::string& metric = reading.closing.front();
   const MetricSummary* const summary = trial(id).summary(metric);
   if (summary != nullptr) reading.last = summary->last;
+  if (reading.checkpoints) reading.checkpoints->earlier = save_order_;
   reading.earlier = reported_range(committer_.experiment(), id, metric);
 }
 

@@ -229,6 +229,8 @@ class Attempts {
   const ProcessLook& look_;
 
   const std::vector<Constraint> constraints_;
+  /// Learnt by earlier drivers: what this one learns, the executor knows itself.
+  const std::optional<SavedWhen> save_order_;
   const FailureJudge judge_;
   ResourcePool resources_;
   WorkerGroups worker_groups_;
