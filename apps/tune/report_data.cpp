@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <optional>
@@ -28,6 +27,7 @@
 #include "tuner/view/sampled_curve.h"
 #include "tuner/view/status.h"
 #include "tuner/view/trial_fields.h"
+#include "tuner/view/value_text.h"
 
 namespace tune {
 
@@ -47,14 +47,6 @@ constexpr std::size_t most_logs = 60;  ///< trials
 constexpr std::size_t log_tail_bytes = 3'000;
 constexpr std::size_t best_with_logs = 5;
 constexpr std::size_t longest_text = 400;
-
-/// Numbers with as many digits as a picture needs.
-Json rounded(double value) {
-  if (!std::isfinite(value)) return encode_number(value);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.7g", value);
-  return Json::parse(text);
-}
 
 Json column_json(const TrialFields::Field& field, const std::vector<Json>& values) {
   static constexpr const char* sources[] = {"own", "metric", "config"};
@@ -200,7 +192,7 @@ std::vector<CurvePoint> own_curve(const ResultGrid& grid, const Trial& trial,
   std::vector<CurvePoint> points;
   grid.each_row(trial, [&](const Metrics& row) {
     const auto iteration = row.find("training_iteration");
-    const auto value = row.find(metric);
+    const auto value = row.find_exact(metric);
     if (iteration && value) points.push_back({static_cast<std::int64_t>(*iteration), *value});
   });
   return points;
@@ -215,10 +207,10 @@ Json curve_json(TrialId id, const std::vector<CurvePoint>& points, std::int64_t 
   if (buckets.size() < points.size()) json["min"] = json["max"] = Json::array();
   for (const CurveBucket& bucket : buckets) {
     json["iterations"].push_back(bucket.iteration);
-    json["last"].push_back(rounded(bucket.last));
+    json["last"].push_back(number_json(bucket.last));
     if (!json["min"].is_array()) continue;
-    json["min"].push_back(rounded(bucket.min));
-    json["max"].push_back(rounded(bucket.max));
+    json["min"].push_back(number_json(bucket.min));
+    json["max"].push_back(number_json(bucket.max));
   }
   return json;
 }
@@ -302,8 +294,8 @@ Json judgements_json(const std::vector<Judgement>& judgements) {
     rows.push_back({{"trial", index_of(each.trial)},
                     {"iteration", each.iteration},
                     {"rung", each.rung},
-                    {"score", rounded(each.score)},
-                    {"cutoff", std::isnan(each.cutoff) ? Json() : rounded(each.cutoff)},
+                    {"score", encode_number(each.score)},
+                    {"cutoff", std::isnan(each.cutoff) ? Json() : encode_number(each.cutoff)},
                     {"went_on", each.went_on}});
   }
   Json json = as_columns(rows, {"trial", "iteration", "rung", "score", "cutoff", "went_on"});

@@ -65,9 +65,16 @@ class Report(Case):
         for curve in experiment["curves"]["trials"]:
             own = self.json("show", directory, str(curve["trial"]))["metrics"]["loss"]["curve"] if curve["trial"] < 4 else None
             if own is not None:
-                self.assertEqual(len(curve["last"]), len(own))
-                for a, b in zip(curve["last"], own):
-                    self.assertAlmostEqual(a, b, places=5)
+                self.assertEqual(curve["last"], own)
+
+    def test_whole_numbers_keep_their_digits(self) -> None:
+        losses = [2**60 + 1, 2**60, 2**60 + 2]
+        self.write("big.py", f"for epoch, loss in enumerate({losses}, 1): print(f'epoch {{epoch}} loss={{loss}}', flush=True)\n")
+        self.write("spec.json", {"trainable": {"command": [sys.executable, self.path("big.py")], "plain": {}}, "name": "big", "metric": "loss", "mode": "min"})
+        self.tune("run", "spec.json")
+        [experiment] = self.page_of("results/big")["experiments"]
+        self.assertEqual([experiment["curves"]["trials"][0]["last"], values_of(experiment["trials"], "best"), values_of(experiment["trials"], "loss")], [losses, [2**60], losses[-1:]])
+        self.assertEqual(experiment["over_time"]["improvements"][-1]["value"], 2**60)
 
     def test_the_curve_of_a_clone_is_what_its_model_went_through(self) -> None:
         """Gradient descent from 0 to 3: what a model is follows from its schedule alone."""

@@ -23,7 +23,9 @@ std::map<TrialId, std::vector<CurvePoint>> model_curves(const std::filesystem::p
     const std::int64_t iteration = reported->result.training_iteration;
     const std::int64_t kept = results.last_before(*reported);
     while (!points.empty() && points.back().iteration > kept) points.pop_back();
-    if (const auto value = reported->result.find(metric)) points.push_back({iteration, *value});
+    if (const auto value = reported->result.find(metric)) {
+      points.push_back({iteration, reported->result.metrics.find_exact(metric).value_or(*value)});
+    }
   });
   std::map<TrialId, std::vector<CurvePoint>> curves;
   if (missing > 0) return curves;

@@ -16,10 +16,11 @@ std::vector<CurveBucket> sample_curve(const std::vector<CurvePoint>& points, std
                        std::numeric_limits<double>::quiet_NaN(),
                        std::numeric_limits<double>::quiet_NaN()};
     for (std::size_t at = begin; at < end; ++at) {
-      if (!std::isfinite(points[at].value)) continue;
-      // fmin and fmax take the other one for NaN.
-      bucket.min = std::fmin(bucket.min, points[at].value);
-      bucket.max = std::fmax(bucket.max, points[at].value);
+      const ExactNumber& value = points[at].value;
+      if (!std::isfinite(value.value())) continue;
+      // Nothing is less than NaN, which both begin with.
+      if (std::isnan(bucket.min.value()) || value < bucket.min) bucket.min = value;
+      if (std::isnan(bucket.max.value()) || bucket.max < value) bucket.max = value;
     }
     buckets.push_back(bucket);
   }

@@ -5,18 +5,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "tuner/base/exact_number.h"
+
 namespace tune {
 
 /// What a metric was in neighbouring results.
 struct CurveBucket {
-  std::int64_t iteration = 0;  ///< of the last of them
-  double last = 0;             ///< value of that
-  double min = 0, max = 0;     ///< of the finite ones among them; NaN if there is none
+  std::int64_t iteration = 0;    ///< of the last of them
+  ExactNumber last = 0;          ///< value of that
+  ExactNumber min = 0, max = 0;  ///< of the finite ones among them; NaN if there is none
 };
 
 struct CurvePoint {
   std::int64_t iteration = 0;
-  double value = 0;
+  ExactNumber value = 0;
 };
 
 /// At most `most` buckets of as many points each, in the order of `points`. With as few points as

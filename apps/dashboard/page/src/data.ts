@@ -1,7 +1,8 @@
 // What the report holds, as `tune report` writes it: the JSON of other commands, with columns where
 // there is a row for each trial. docs/report.md lists the fields. Nothing here computes a number.
 
-export type Cell = null | boolean | number | string | Cell[] | { [name: string]: Cell };
+/** A whole number that no double is equal to is a bigint, so that it keeps its digits. */
+export type Cell = null | boolean | number | bigint | string | Cell[] | { [name: string]: Cell };
 
 interface RawColumn {
   name: string;
@@ -115,9 +116,13 @@ interface RawExperiment {
 
 interface RawReport { format: number; version: string; made: number; experiments: RawExperiment[] }
 
-/** A finite number, or NaN: for null, for text, and for what JSON has no word for. */
+export function isNumber(cell: Cell | undefined): cell is number | bigint {
+  return typeof cell === "number" || typeof cell === "bigint";
+}
+
+/** A finite number, or NaN: for null, for text, and for what JSON has no word for. As a place in a picture needs it. */
 export function numberOf(cell: Cell | undefined): number {
-  if (typeof cell === "number") return cell;
+  if (isNumber(cell)) return Number(cell);
   if (typeof cell === "boolean") return cell ? 1 : 0;
   return NaN;
 }
@@ -125,7 +130,14 @@ export function numberOf(cell: Cell | undefined): number {
 /** As a table shows it; numbers with all their digits. */
 export function textOf(cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return "";
-  return typeof cell === "string" ? cell : JSON.stringify(cell);
+  return typeof cell === "string" ? cell : jsonOf(cell);
+}
+
+function jsonOf(cell: Cell): string {
+  if (typeof cell === "bigint") return String(cell);
+  if (Array.isArray(cell)) return `[${cell.map(jsonOf).join(",")}]`;
+  if (cell === null || typeof cell !== "object") return JSON.stringify(cell);
+  return `{${Object.entries(cell).map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(",")}}`;
 }
 
 /** One value of each trial. */
@@ -138,7 +150,7 @@ export class Column {
     return (this.numbers_ ??= Float64Array.from(this.values, numberOf));
   }
   get isNumeric(): boolean {
-    return this.values.every((each) => each === null || typeof each === "number" || each === "NaN" ||
+    return this.values.every((each) => each === null || isNumber(each) || each === "NaN" ||
       each === "Infinity" || each === "-Infinity") && this.values.some((each) => each !== null);
   }
 }
@@ -215,19 +227,30 @@ export function visible(text: string): string {
     .replace(invisible, (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
-function visibleAll(cell: Cell): Cell {
-  if (typeof cell === "string") return invisibleOnce.test(cell) ? visible(cell) : cell;
-  if (Array.isArray(cell)) return cell.map(visibleAll);
+/** All texts and names in it anew; a text may become another value. */
+function eachText(cell: Cell, make: (text: string) => Cell, rename: (name: string) => string): Cell {
+  if (typeof cell === "string") return make(cell);
+  if (Array.isArray(cell)) return cell.map((each) => eachText(each, make, rename));
   if (cell === null || typeof cell !== "object") return cell;
   // A name may be "__proto__": no assignment.
-  return Object.fromEntries(Object.entries(cell).map(([name, value]) => [visible(name), visibleAll(value)]));
+  return Object.fromEntries(Object.entries(cell).map(([name, value]) => [rename(name), eachText(value, make, rename)]));
+}
+
+/** Parses it. `JSON.parse` alone makes doubles of whole numbers, which changes the digits of long ones. */
+function parsed(json: string): Cell {
+  if (!/[[:,]\s*-?\d{16,}\s*[,\]}]/.test(json)) return JSON.parse(json) as Cell;
+  let mark = "whole:";
+  while (json.includes(mark)) mark += ":";
+  const marked = json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g, (token) =>
+    /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${mark}${token}"` : token);
+  return eachText(JSON.parse(marked) as Cell, (text) => text.startsWith(mark) ? BigInt(text.slice(mark.length)) : text, (name) => name);
 }
 
 /** Reads the report once; from then on no text of it has anything that cannot be seen. */
 export function readReport(json: string): Report {
-  const cell = JSON.parse(json) as Cell;
+  const cell = parsed(json);
   const hasInvisible = invisibleOnce.test(json) || /\\u00[0189][0-9a-f]|\\u007f|\\[rbf]/i.test(json);
-  const raw = (hasInvisible ? visibleAll(cell) : cell) as unknown as RawReport;
+  const raw = (hasInvisible ? eachText(cell, (text) => invisibleOnce.test(text) ? visible(text) : text, visible) : cell) as unknown as RawReport;
   return {
     version: raw.version, made: raw.made,
     experiments: raw.experiments.map((each) => each.problem ? new Unreadable(each.directory, each.problem) : new Experiment(each)),

@@ -102,3 +102,10 @@ test("the model of a clone came through its donor", () => {
   assert.deepEqual(ancestry(stretches, 2), [2, 0]);
   assert.deepEqual(changing([{ a: 1, b: 2 }, { a: 1, b: 3 }], ["a", "b"]), ["b"]);
 });
+
+test("what the model of a clone was before is dashed, and the curve has no gap there", () => {
+  const experiment = experimentOf();
+  Object.assign(experiment.raw.curves!.trials[1]!, { since: 1 });
+  const parts = curves(experiment, size, new Uint8Array(4).fill(1), []).marks.filter((mark) => mark.kind === "path" && mark.of?.trial === 1);
+  assert.deepEqual(parts.map((mark) => mark.kind === "path" && [mark.dash !== undefined, mark.points.length]), [[true, 4], [false, 2]]);
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readReport, visible } from "../src/data";
+import { numberOf, readReport, textOf, visible, type Cell } from "../src/data";
 import { shellWord } from "../src/format";
 import { csvOf, order } from "../src/parts/rows";
 import { linkTo, readRoute } from "../src/store";
@@ -52,4 +52,17 @@ test("CSV has all digits, and cells with commas, quotes and line ends are quoted
 test("an experiment that cannot be read is a sentence beside the others", () => {
   const report = readReport(JSON.stringify({ format: 1, version: "0", made: 0, experiments: [{ directory: "x", problem: "there is none" }] }));
   assert.deepEqual({ ...report.experiments[0]! }, { directory: "x", problem: "there is none" });
+});
+
+test("whole numbers that no double is equal to keep their digits", () => {
+  const wholes = '[1152921504606846977,-1152921504606846979,9007199254740993,{"n":[18446744073709551615]}]';
+  const made = JSON.stringify({ format: 1, version: "whole:1", made: 0, experiments: [{ directory: 'a\\":1152921504606846977,\\"', problem: "WHOLES" }] });
+  const report = readReport(made.replace('"WHOLES"', wholes));
+  const [big, negative, odd, nested] = (report.experiments[0] as unknown as { problem: Cell[] }).problem;
+  assert.deepEqual([textOf(big), textOf(negative), textOf(odd), textOf(nested)], ["1152921504606846977", "-1152921504606846979", "9007199254740993", '{"n":[18446744073709551615]}']);
+  assert.equal(numberOf(big), 2 ** 60);
+  assert.deepEqual([report.version, report.experiments[0]!.directory ?? ""], ["whole:1", 'a\\":1152921504606846977,\\"']);
+  const columns = [{ title: "n", value: (row: number) => [big, 2 ** 60, 1, "NaN"][row]! as Cell }];
+  assert.deepEqual(order(columns, [0, 1, 2, 3], [{ column: 0, down: true }]), [0, 1, 2, 3]);
+  assert.equal(csvOf(columns, [0]), "n\n1152921504606846977\n");
 });

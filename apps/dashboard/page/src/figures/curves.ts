@@ -40,7 +40,13 @@ export function curves(experiment: Experiment, size: Size, kept: Uint8Array, cut
         marks.push({ kind: "path", points: [x.at(iteration), a, x.at(iteration), b], ink: "accent", alpha: 0.3, width: 2 });
       });
     }
-    marks.push({ kind: "path", points, ink: isFront ? "accent" : endInks[end] ?? "line", alpha: isFront ? 1 : isIn ? alpha : 0.04, width: isFront ? 2.5 : 1, ...(isIn || isFront ? { of } : {}) });
+    const own = curve.iterations.findIndex((iteration) => iteration > curve.since);
+    const path = (part: number[], dash?: number[]) => {
+      if (part.length > 0) marks.push({ kind: "path", points: part, ink: isFront ? "accent" : endInks[end] ?? "line", alpha: isFront ? 1 : isIn ? alpha : 0.04, width: isFront ? 2.5 : 1, ...(dash ? { dash } : {}), ...(isIn || isFront ? { of } : {}) });
+    };
+    // What its model was as other trials leads up to its first own point.
+    if (curve.since > 0) path(own < 0 ? points : points.slice(0, 2 * own + 2), [4, 3]);
+    if (own >= 0) path(points.slice(2 * own));
     const n = points.length;
     if (n >= 2 && (isIn || isFront)) {
       marks.push({ kind: "dot", x: points[n - 2]!, y: points[n - 1]!, r: isFront ? 4 : 2.5, ink: endInks[end] ?? "line", hollow: end === "failed", alpha: isFront ? 1 : 0.8, of });

@@ -1,6 +1,6 @@
 // Who went on as a copy of whom: trials as lanes over iterations, clonings as lines between them.
 import type { Cell, Experiment, Stretch } from "../data";
-import { numberOf, textOf } from "../data";
+import { isNumber, numberOf, textOf } from "../data";
 import { count, short } from "../format";
 import { axes, inside, linear, rangeOf, scaleOf, whole } from "./axes";
 import type { Drawing, Ink, Mark, Size } from "./drawing";
@@ -64,7 +64,7 @@ export function lineage(experiment: Experiment, size: Size, colourBy: string): D
     const trial = experiment.trialOf(one.trial_id);
     marks.push({
       kind: "rect", x: x.at(one.from), y: y(one.trial_id) - lane * 0.36, w: Math.max(2, x.at(one.to) - x.at(one.from)), h: Math.max(2, lane * 0.72), ink: inkOf(i), alpha: one.is_present ? 1 : 0.55,
-      of: { trial, said: () => `${one.trial_id}, iterations ${one.from + 1} to ${one.to}${one.origin === null ? "" : `, a copy of ${stretches[one.origin]!.trial_id}`}: ${colourBy} ${typeof values[i] === "number" ? short(values[i] as number) : textOf(values[i])}` },
+      of: { trial, said: () => `${one.trial_id}, iterations ${one.from + 1} to ${one.to}${one.origin === null ? "" : `, a copy of ${stretches[one.origin]!.trial_id}`}: ${colourBy} ${isNumber(values[i]) ? short(numbers[i]!) : textOf(values[i])}` },
     });
   });
   const clonings = experiment.raw.lineage?.clonings.length ?? 0;

@@ -198,7 +198,7 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
       {experiment.objective && <Section title="Curves" id="curves">
         <Picture height={340} of={[choice.kept]} open={open} draw={(size) => curves(experiment, size, choice.kept, cutoffs)}
           rows={() => rowsOf({ trial: (raw.curves?.trials ?? []).map((each) => experiment.id(each.trial)), results: (raw.curves?.trials ?? []).map((each) => each.results), last: (raw.curves?.trials ?? []).map((each) => each.last[each.last.length - 1] ?? null), end: (raw.curves?.trials ?? []).map((each) => experiment.endOf(each.trial)), why: (raw.curves?.trials ?? []).map((each) => experiment.text(each.trial, "why")) })}>
-          <p class="hint">Green: completed. Grey: pruned. Red: failed. A red dash is a rung's cutoff. <code>{`tune export ${shellWord(raw.directory)} --curves FILE`}</code> writes all of them.</p>
+          <p class="hint">Green: completed. Grey: pruned. Red: failed. A red dash is a rung's cutoff.{raw.curves?.trials.some((each) => each.since > 0) && " Dashed: of a clone, the results of the trials that its model was before."} <code>{`tune export ${shellWord(raw.directory)} --curves FILE`}</code> writes all of them.</p>
         </Picture>
       </Section>}
       <Section title="Which hyperparameters matter" id="importance">

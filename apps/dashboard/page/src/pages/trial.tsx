@@ -1,7 +1,7 @@
 // One trial: what it was, how it went, why it ended, what it printed.
 import type { Choice } from "../store";
 import { linkTo } from "../store";
-import { numberOf, textOf, type ScheduleStep } from "../data";
+import { isNumber, numberOf, textOf, type ScheduleStep } from "../data";
 import { count, duration, moment, shellWord, short } from "../format";
 import { ancestry, changing, valueIn } from "../figures/lineage";
 import { curves } from "../figures/curves";
@@ -32,7 +32,9 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
   const configs = experiment.columns.filter((column) => column.source === "config" && column.values[trial] !== null);
   const metrics = experiment.columns.filter((column) => column.source === "metric" && column.values[trial] !== null);
   const words = `${shellWord(raw.directory)} ${trial}`;
-  const rank = experiment.objective && choice.metric ? [...choice.metric.values].filter((each) => experiment.objective!.mode === "min" ? each < choice.metric!.values[trial]! : each > choice.metric!.values[trial]!).length + 1 : null;
+  const bests = experiment.column("best")?.values ?? [];
+  const itsBest = bests[trial];
+  const rank = isNumber(itsBest) ? bests.filter((each) => isNumber(each) && (experiment.objective!.mode === "min" ? each < itsBest : each > itsBest)).length + 1 : null;
   return (
     <main>
       <nav class="trial"><a href={linkTo({ experiment: at, trial: null })}>all trials</a>
@@ -57,8 +59,8 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
       </dl>
       {experiment.objective && (curve
         ? <section><h2>Curve</h2><Picture height={320} of={[trial, choice.kept]} open={open} draw={(size) => curves(experiment, size, choice.kept, cutoffsOf(experiment), trial)}
-          rows={() => ({ count: curve.iterations.length, columns: [{ title: "iteration", value: (i) => curve.iterations[i]! }, { title: curve.min ? "last" : experiment.objective!.metric, value: (i) => curve.last[i]! }, ...(curve.min && curve.max ? [{ title: "min", value: (i: number) => curve.min![i]! }, { title: "max", value: (i: number) => curve.max![i]! }] : [])] })}>
-          <p class="hint">{curve.min ? `Each point stands for neighbours among its ${count(curve.results, "result")}: the last of them, with the least and the most as bars.` : `All of its ${count(curve.results, "result")}`}{curve.since > 0 && `, with those of the trials that its model was until iteration ${curve.since}`}. Behind it the curves of {raw.curves!.which}.</p>
+          rows={() => ({ count: curve.iterations.length, columns: [{ title: "iteration", value: (i) => curve.iterations[i]! }, { title: curve.min ? "last" : experiment.objective!.metric, value: (i) => curve.last[i]! }, ...(curve.min && curve.max ? [{ title: "min", value: (i: number) => curve.min![i]! }, { title: "max", value: (i: number) => curve.max![i]! }] : []), ...(curve.since > 0 ? [{ title: "of a donor", value: (i: number) => curve.iterations[i]! <= curve.since ? "yes" : "" }] : [])] })}>
+          <p class="hint">{curve.min ? `Each point stands for neighbours among its ${count(curve.results, "result")}: the last of them, with the least and the most as bars.` : `All of its ${count(curve.results, "result")}`}{curve.since > 0 && `, and, dashed, those of the trials that its model was until iteration ${curve.since}`}. Behind it the curves of {raw.curves!.which}.</p>
         </Picture></section>
         : <p class="notice">{Number.isFinite(experiment.number(trial, "best")) ? <>Its curve is not among those in this file ({raw.curves?.which}): <code>{`tune show ${words}`}</code></> : "It has reported no number for the metric."}</p>)}
       {steps.length > 1 && <section><h2>What its model went through</h2><div class="table"><table>

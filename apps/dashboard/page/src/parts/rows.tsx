@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Cell } from "../data";
-import { numberOf, textOf } from "../data";
+import { isNumber, numberOf, textOf } from "../data";
 import { short } from "../format";
 
 export interface RowColumn {
@@ -18,10 +18,8 @@ export interface RowsOf { columns: RowColumn[]; count: number; label?: string; r
 const pageLength = 12;
 
 function compare(a: Cell, b: Cell): number {
-  const [x, y] = [numberOf(a), numberOf(b)];
-  const [isX, isY] = [typeof a === "number", typeof b === "number"];
-  if (isX && isY) return x - y;
-  if (isX !== isY) return isX ? -1 : 1;
+  if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
+  if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -1 : 1;
   return textOf(a) < textOf(b) ? -1 : textOf(a) > textOf(b) ? 1 : 0;
 }
 /** What is missing, or no finite number, comes last whichever way the rest is sorted. */
@@ -99,8 +97,8 @@ export function Rows({ columns, count, label, rowClass, initial, rows }: RowsOf 
             <tr key={row} class={rowClass?.(row)}>{columns.map((column, i) => {
               const value = column.value(row);
               return (
-                <td key={i} class={typeof value === "number" ? "number" : undefined} title={typeof value === "number" ? String(value) : undefined}>
-                  {column.show ? column.show(row) : typeof value === "number" ? short(value) : textOf(value)}
+                <td key={i} class={isNumber(value) ? "number" : undefined} title={isNumber(value) ? String(value) : undefined}>
+                  {column.show ? column.show(row) : isNumber(value) ? short(numberOf(value)) : textOf(value)}
                 </td>
               );
             })}</tr>
