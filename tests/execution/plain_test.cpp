@@ -233,21 +233,29 @@ TEST_CASE("Two logs that are one are read once", "[unit][plain]") {
 namespace {
 
 /// What is remarked of a program that has printed `text` and runs for `age_s`.
-std::vector<std::string> remarks_on(const std::string& text, Seconds age_s) {
+std::vector<std::string> remarks_on(const std::string& text, Seconds age_s,
+                                    const std::vector<std::string>& others = {},
+                                    bool has_ended = false) {
   const TempDir dir;
   const auto log = dir.path() / "log";
   std::ofstream(log) << text;
   PlainHabits habits;
-  PlainSession session(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits, log,
-                       log);
+  PlainReading reading{{{"val_loss", ""}}, {"val_loss"}};
+  for (const std::string& other : others) reading.metrics.push_back({other, ""});
+  PlainSession session(LaunchId(1), reading, habits, log, log);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   session.read();
+  if (has_ended) session.end(ExitStatus{});
   std::vector<Wakeup> wakeups;
   for (int i = 0; i < 5; ++i) session.remark(age_s, wakeups);
+  session.say(wakeups);
   std::vector<std::string> sentences;
-  for (const Wakeup& wakeup : wakeups)
-    sentences.push_back(std::get<LaunchAdvisory>(wakeup).sentence);
+  for (const Wakeup& wakeup : wakeups) {
+    if (const auto* const said = std::get_if<LaunchAdvisory>(&wakeup)) {
+      sentences.push_back(said->sentence);
+    }
+  }
   return sentences;
 }
 
@@ -263,6 +271,23 @@ TEST_CASE("A metric that is called almost as the awaited one is remarked upon so
         "meant?");
   CHECK(remarks_on("accuracy: 3\n", 10).empty());
   CHECK(remarks_on("valloss: 3\nval_loss: 3\n", 10).empty());
+}
+
+TEST_CASE(
+    "What else the spec goes by, and is called almost so, is remarked upon after three results",
+    "[unit][plain]") {
+  std::string two, three;
+  for (int i = 1; i <= 3; ++i) {
+    two = std::exchange(three, three + "val_loss: " + std::to_string(i) + " val_accuracy: 0.5\n");
+  }
+  const std::vector<std::string> sentence = {
+      "has printed 'val_accuracy', and no number for the metric 'val_acc' so far: is that what is "
+      "meant?"};
+  CHECK(remarks_on(two, 0, {"val_acc"}).empty());
+  CHECK(remarks_on(three, 0, {"val_acc"}) == sentence);
+  CHECK(remarks_on(two, 0, {"val_acc"}, true) == sentence);
+  CHECK(remarks_on(three, 0, {"val_accuracy"}).empty());
+  CHECK(remarks_on(three, 0, {"f1"}).empty());
 }
 
 TEST_CASE("A longer name with the metric as its end is remarked upon after three lines",

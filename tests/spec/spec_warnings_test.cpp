@@ -240,24 +240,34 @@ TEST_CASE("What stop rules and the score of checkpoints go by is awaited, what i
           "[spec][warnings]") {
   const auto awaited = [](const Json& fields) {
     std::vector<Problem> problems;
-    return metrics_awaited(parse_spec(with(fields), "/specs", small_catalogue(), problems));
+    std::vector<std::string> names;
+    for (const AwaitedMetric& each :
+         metrics_awaited(parse_spec(with(fields), "/specs", small_catalogue(), problems))) {
+      names.push_back(each.name + " by " + each.by);
+    }
+    return names;
   };
   using Names = std::vector<std::string>;
   CHECK(awaited(Json::object()).empty());
   CHECK(awaited({{"stop", {{"training_iteration", 3}, {"time_total_s", 5}, {"acc", 1}}}}) ==
-        Names{"acc"});
+        Names{"acc by a stop rule"});
   CHECK(awaited({{"metric", "acc"},
                  {"mode", "max"},
                  {"stop", Json::array({{{"acc", 1}},
                                        {{"metric", "val/loss"}, {"<", 1}},
                                        {{"type", "trial_plateau"}, {"metric", "p"}}})},
                  {"checkpoint_config", {{"checkpoint_score_attribute", "score"}}}}) ==
-        Names{"p", "score", "val/loss"});
+        Names{"p by a stop rule", "score by the score of checkpoints", "val/loss by a stop rule"});
+  CHECK(awaited({{"metric", "acc"},
+                 {"mode", "max"},
+                 {"stop", {{"n", 1}}},
+                 {"checkpoint_config", {{"checkpoint_score_attribute", "n"}}}}) ==
+        Names{"n by a stop rule and the score of checkpoints"});
   CHECK(
       awaited({{"metric", "acc"},
                {"mode", "max"},
                {"constraints", {"train_loss <= 1", "val.ms <= 20 * acc", "time_total_s <= 9"}}}) ==
-      Names{"train_loss", "val/ms"});
+      Names{"train_loss by a constraint", "val/ms by a constraint"});
 }
 
 TEST_CASE("A scheduler that counts in seconds unless it is told otherwise is named",

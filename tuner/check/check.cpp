@@ -193,7 +193,7 @@ std::string Check::metrics_to_look_at() const {
             std::to_string(whole_.first + (first - whole_.metrics.begin()));
   }
   const auto reported = names_of(whole_);
-  for (const std::string& metric : metrics_awaited(stage_.spec())) {
+  for (const auto& [metric, by] : metrics_awaited(stage_.spec())) {
     if (!reported.contains(metric)) text += "; no result has " + metric + ", which the spec names";
   }
   return text;

@@ -90,6 +90,7 @@ MetricReader::MetricReader(PlainReading reading)
   for (const PlainMetric& metric : reading_.metrics) {
     expressions_->compiled.push_back(metric.expression.empty() ? nullptr
                                                                : compile(metric.expression));
+    never_read_.push_back(metric.name);
     is_by_name_ = is_by_name_ && (metric.expression.empty() || !is_closing(metric.name));
   }
 }
@@ -312,6 +313,7 @@ std::size_t MetricReader::times_waiting() const {
 
 void MetricReader::set(std::string_view name, double value, std::string_view text) {
   if (reading_.closing.size() > 1 && is_closing(name)) ++times_[std::string(name)];
+  if (!never_read_.empty()) std::erase(never_read_, name);
   put(pending_, {std::string(name), value, whole_number_in(text, name, value)});
 }
 

@@ -60,6 +60,8 @@ class MetricReader {
 
   /// Those of `closing` that no number has come for since the last result.
   std::vector<std::string> lacking() const;
+  /// Those of all its metrics that no number has ever come for.
+  const std::vector<std::string>& never_read() const { return never_read_; }
   /// How often one of `closing` has come since the last result, if that is more than usual: three
   /// times as often as before any result.
   std::size_t times_waiting() const;
@@ -99,6 +101,7 @@ class MetricReader {
   std::map<std::string, std::size_t, std::less<>> times_;  ///< those of `closing` since then
   std::size_t most_times_ = 0;                             ///< before a result
   std::vector<double> last_;                               ///< of `closing`, in the last result
+  std::vector<std::string> never_read_;
   bool is_by_name_ = true;  ///< no expression is for one of `closing`
   std::vector<ReadingRemark> remarks_;
   std::bitset<ReadingRemark::whats> noted_;

@@ -85,7 +85,24 @@ std::string way_to_read(const std::vector<std::string>& lacking, const std::stri
          proposed.number + ": " + option(proposed.text);
 }
 
+std::optional<std::string> other_name_among(const std::vector<std::string>& lacking,
+                                            const std::vector<std::string>& names) {
+  for (const std::string& metric : lacking) {
+    const auto meant = names_meant(metric, names);
+    if (meant.empty()) continue;
+    const std::string question = meant.size() == 1 ? "is that what is meant?" : "is one meant?";
+    return "has printed '" + joined(meant, "' and '") + "', and no number for the metric '" +
+           metric + "' so far: " + question;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<std::string> other_name_of(const std::vector<std::string>& lacking,
+                                         const std::string& seen) {
+  return other_name_among(lacking, names_in(seen, most_named, lacking));
+}
 
 bool UnreadMetric::is_due(Seconds age_s) {
   const bool is_old = looks_ < remark_ages_s.size() && age_s >= remark_ages_s.at(looks_);
@@ -107,13 +124,8 @@ std::optional<UnreadMetric::Remark> UnreadMetric::remark(
   }
   const std::string seen_last = seen();
   const std::vector<std::string> names = names_in(seen_last, most_named, closing_);
-  for (const std::string& metric : lacking) {
-    const auto meant = names_meant(metric, names);
-    if (meant.empty()) continue;
-    const std::string question = meant.size() == 1 ? "is that what is meant?" : "is one meant?";
-    return Remark{Remark::What::other_name, "has printed '" + joined(meant, "' and '") +
-                                                "', and no number for the metric '" + metric +
-                                                "' so far: " + question};
+  if (auto sentence = other_name_among(lacking, names)) {
+    return Remark{Remark::What::other_name, std::move(*sentence)};
   }
   if (age_s < unread_s && !is_unread_now_) return std::nullopt;
   const std::string line = last_line_with_number(seen_last, "");

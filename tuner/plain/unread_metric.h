@@ -12,6 +12,11 @@
 
 namespace tune {
 
+/// The first of `lacking` that is probably called otherwise in `seen`, as a sentence without its
+/// subject.
+std::optional<std::string> other_name_of(const std::vector<std::string>& lacking,
+                                         const std::string& seen);
+
 /// Of one launch.
 class UnreadMetric {
  public:

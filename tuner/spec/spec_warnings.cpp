@@ -379,35 +379,41 @@ std::vector<Problem> warnings_about(const ExperimentSpec& spec) {
   return warnings;
 }
 
-std::vector<std::string> metrics_awaited(const ExperimentSpec& spec) {
-  std::set<std::string> names;
+std::vector<AwaitedMetric> metrics_awaited(const ExperimentSpec& spec) {
+  std::map<std::string, std::string> awaited;
+  const auto add = [&awaited](const std::string& name, const std::string& by) {
+    std::string& all = awaited[name];
+    if (all.find(by) == std::string::npos) all += (all.empty() ? "" : " and ") + by;
+  };
   const Json rules = spec.stop.is_array() ? spec.stop : Json::array({spec.stop});
   for (const Json& rule : rules) {
     if (!rule.is_object()) continue;
     const std::string metric = text_of(rule, "metric");
     if (!metric.empty()) {
-      names.insert(metric);
+      add(metric, "a stop rule");
     } else if (!rule.contains("type")) {
-      for (const auto& [name, bound] : rule.items()) names.insert(name);
+      for (const auto& [name, bound] : rule.items()) add(name, "a stop rule");
     }
   }
   for (const char* const option : {"metric", "time_attr"}) {
     if (const std::string name = text_of(spec.scheduler, option); !name.empty()) {
-      names.insert(name);
+      add(name, "the scheduler");
     }
   }
   if (spec.checkpoint_config.checkpoint_score_attribute) {
-    names.insert(*spec.checkpoint_config.checkpoint_score_attribute);
+    add(*spec.checkpoint_config.checkpoint_score_attribute, "the score of checkpoints");
   }
   for (const Constraint& constraint : constraints_of(spec)) {
-    names.insert(constraint.metrics().begin(), constraint.metrics().end());
+    for (const std::string& name : constraint.metrics()) add(name, "a constraint");
   }
   Result filled_in;
   filled_in.timesteps_total = filled_in.episodes_total = 0;
-  std::erase_if(names, [&](const std::string& name) {
-    return filled_in.find(name) || find_objective(spec.objectives, name) != nullptr;
-  });
-  return {names.begin(), names.end()};
+  std::vector<AwaitedMetric> list;
+  for (const auto& [name, by] : awaited) {
+    if (filled_in.find(name) || find_objective(spec.objectives, name) != nullptr) continue;
+    list.push_back({name, by});
+  }
+  return list;
 }
 
 }  // namespace tune

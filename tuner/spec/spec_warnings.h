@@ -13,8 +13,13 @@ namespace tune {
 /// instead. Nothing is wrong with a spec that has some.
 std::vector<Problem> warnings_about(const ExperimentSpec& spec);
 
-/// The metrics that the spec goes by beside those that must be in every result: of stop rules, and
-/// the score of checkpoints. A misspelt one would be waited for in silence.
-std::vector<std::string> metrics_awaited(const ExperimentSpec& spec);
+struct AwaitedMetric {
+  std::string name;
+  std::string by;  ///< what goes by it: "a stop rule and the scheduler"
+};
+
+/// The metrics that the spec goes by beside those that must be in every result, by name. A misspelt
+/// one would be waited for in silence.
+std::vector<AwaitedMetric> metrics_awaited(const ExperimentSpec& spec);
 
 }  // namespace tune

@@ -373,6 +373,14 @@ void PlainSession::remark_lacking(bool is_last) {
            "constraints, too. Print each of them with each result (docs/plain.md)"});
 }
 
+/// What a stop rule or a scheduler goes by may be called otherwise: after a few results, or at its
+/// end, what comes with each result has come.
+void PlainSession::remark_never_read() {
+  if (std::exchange(has_looked_for_never_read_, true) || reader_.never_read().empty()) return;
+  const auto sentence = other_name_of(reader_.never_read(), tail());
+  if (sentence) remarked_.push_back({launch_, LaunchAdvisory::What::other_name, *sentence});
+}
+
 /// Of the line that was read last.
 std::optional<ClosingLine> PlainSession::closing_of(std::string_view line, bool overwritten) const {
   if (named_.empty()) return std::nullopt;
@@ -545,6 +553,8 @@ bool PlainSession::keep(Printed printed) {
   const bool tells = !printed.line.empty() && !saves_.began_with_guess();
   if (tells) habits_.count.note(count, printed.line, saves_.began_at() > 0);
   saves_.print({count, std::move(printed.metrics)}, printed.log, printed.end, printed.time);
+  constexpr std::size_t few_results = 3;
+  if (++results_ == few_results) remark_never_read();
   return true;
 }
 
@@ -678,6 +688,7 @@ void PlainSession::say(std::vector<Wakeup>& wakeups) {
   // What has waited on the disk while results did in memory, or since nobody had begun to listen.
   while (is_awaited && saves_.results() == 0 && is_reading_behind()) read();
   say_checkpoints(wakeups);
+  if (status_ && results_ > 0 && !is_reading_behind()) remark_never_read();
   for (LaunchAdvisory& remarked : std::exchange(remarked_, {})) {
     wakeups.emplace_back(std::move(remarked));
   }

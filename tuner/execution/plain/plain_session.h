@@ -139,6 +139,7 @@ class PlainSession {
   std::uint32_t open_results() const;
   std::string way_to_mean(std::string_view line) const;
   void remark_lacking(bool is_last);
+  void remark_never_read();
   void remark_other(std::string_view line);
   void remark_summary(std::string_view line);
   void remark_bar(std::string_view line);
@@ -193,6 +194,8 @@ class PlainSession {
   bool has_said_unknown_order_ = false;
   bool has_said_odd_count_ = false;
   bool has_said_lacking_ = false;
+  bool has_looked_for_never_read_ = false;
+  std::size_t results_ = 0;  ///< that it has printed
   const bool is_mute_;
   std::optional<int> saved_code_;         ///< it exits with that once it has saved
   std::vector<LaunchAdvisory> remarked_;  ///< and not said

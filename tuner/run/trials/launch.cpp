@@ -253,19 +253,21 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
     add(objective.metric, "");
     reading.closing.push_back(objective.metric);
   }
-  // A result that closed without one of these would have the value that was printed for the next
-  // one: a rule or a score would be an iteration behind.
-  const std::vector<std::string> awaited = metrics_awaited(spec);
-  for (const std::string& name : awaited) add(name, "");
+  // What is not named is not read.
+  const std::vector<AwaitedMetric> awaited = metrics_awaited(spec);
+  for (const AwaitedMetric& metric : awaited) add(metric.name, "");
   // A result without one of these is a failure, as one without the metric is. To wait for what stop
   // rules and schedulers go by would withhold results that lack it, and lose those of a program
   // that never prints it.
-  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+  const auto is_awaited = [&awaited](const std::string& name) {
+    return std::any_of(awaited.begin(), awaited.end(),
+                       [&](const AwaitedMetric& metric) { return metric.name == name; });
   };
   for (const Constraint& constraint : constraints_of(spec)) {
     for (const std::string& name : constraint.metrics()) {
-      if (has(awaited, name) && !has(reading.closing, name)) reading.closing.push_back(name);
+      const auto& closing = reading.closing;
+      const bool is_new = std::find(closing.begin(), closing.end(), name) == closing.end();
+      if (is_new && is_awaited(name)) reading.closing.push_back(name);
     }
   }
   if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "tuner/plain/name_meant.h"
 #include "tuner/run/trials/launch.h"
-#include "tuner/spec/spec_warnings.h"
 
 namespace tune {
 
@@ -174,19 +174,34 @@ void RunAdvice::on_complete(const Trial& trial) {
   if (!remark.empty()) callbacks_.notice(remark);
 }
 
+/// One that is called almost as what its results have is meant so; another may come with each tenth
+/// of them. Results of earlier sessions do not count: a plain program's were not read for it, if a
+/// resume has changed what the spec goes by.
 void RunAdvice::look_for_awaited(const Trial& of, bool has_ended) {
-  // Where the stop rule waits for it, the trial has no end.
-  constexpr std::int64_t long_enough = 10;
-  if (awaited_.empty() || of.iteration == 0) return;
-  std::erase_if(awaited_, [&](const std::string& name) { return of.summary(name) != nullptr; });
-  if (!has_ended && of.iteration < long_enough) return;
-  for (const std::string& name : std::exchange(awaited_, {})) {
-    callbacks_.notice(
-        (has_ended ? "no result of " : "none of the first results of ") + to_string(of.id) +
-        " has a number '" + name +
-        "', by which a stop rule, the scheduler or the checkpoints' score goes: is it another "
-        "name?");
+  constexpr std::int64_t few = 3, many = 10;
+  if (awaited_.empty()) return;
+  std::int64_t results = 0;
+  if (has_ended) {
+    if (const auto known = results_.extract(of.id)) results = known.mapped();
+  } else {
+    results = ++results_[of.id];
   }
+  std::erase_if(awaited_, [&](const AwaitedMetric& metric) { return of.summary(metric.name); });
+  if (awaited_.empty() || results < (has_ended ? 1 : few)) return;
+  std::vector<std::string> names;
+  if (const std::string text = of.last_metrics.text(); !text.empty()) {
+    for (const Metric& metric : read_metrics(text).numbers) names.push_back(metric.name);
+  }
+  const bool is_certain = has_ended || results >= many;
+  std::erase_if(awaited_, [&](const AwaitedMetric& metric) {
+    const std::string meant = did_you_mean(metric.name, names);
+    if (!is_certain && meant.empty()) return false;
+    callbacks_.notice((has_ended ? "no result of " : "none of the first results of ") +
+                      to_string(of.id) + " has a number '" + metric.name + "', by which " +
+                      metric.by + (metric.by.find(" and ") == std::string::npos ? " goes" : " go") +
+                      ": " + (meant.empty() ? "is it another name?" : meant));
+    return true;
+  });
 }
 
 }  // namespace tune

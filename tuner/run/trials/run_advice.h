@@ -3,7 +3,9 @@
 // trial that shows it: of a hundred trials of one program it would be the same. It changes nothing.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "tuner/run/trials/repeated_start.h"
 #include "tuner/run/workers/worker_group.h"
 #include "tuner/spec/spec.h"
+#include "tuner/spec/spec_warnings.h"
 
 namespace tune {
 
@@ -78,7 +81,8 @@ class RunAdvice {
   std::set<Topic> said_;
   std::set<LaunchAdvisory::What> said_of_launches_;
   /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
-  std::vector<std::string> awaited_;
+  std::vector<AwaitedMetric> awaited_;
+  std::map<TrialId, std::int64_t> results_;  ///< in this session, while something is awaited
   ConfigEffect config_effect_;
   RepeatedStart repeated_start_;
   SharedOutputs shared_outputs_;
