@@ -266,6 +266,13 @@ struct Engine {
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
     has_begun = true;
+    const auto attempts = [this] {
+      std::uint64_t all = 0;
+      for (const Trial& trial : experiment.trials())
+        all += static_cast<std::uint64_t>(trial.attempt);
+      return all;
+    };
+    const std::uint64_t attempts_before = attempts();
     const auto own_reactor = cluster ? std::move(cluster->reactor) : make_reactor();
     AsioReactor& reactor = *own_reactor;
     const auto executor = cluster ? std::unique_ptr<Executor>(std::move(cluster->executor))
@@ -316,8 +323,9 @@ struct Engine {
              }});
     std::string not_on_remote = finish_remote();
     if (watchdog) watchdog->only_lingers();
+    const std::uint64_t started = attempts() - attempts_before;
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost(),
-            std::move(not_on_remote)};
+            std::move(not_on_remote), started};
   }
 
   std::vector<Replicator::Known> known_on_remote() {

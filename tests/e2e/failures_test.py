@@ -2,6 +2,7 @@
 import json
 import os
 import select
+import shlex
 import sys
 
 from cli_support import TROUBLED, Case, main
@@ -184,6 +185,22 @@ class OneTrialsFault(Case):
                 run = self.tune("run", "--", program, expect=2)
                 self.assertIn(reason, run.err)
         self.assertEqual(sorted(os.listdir(self.dir)), ["program", "train.py"])
+
+    def test_a_run_anew_after_all_trials_have_failed_is_told_the_resume_that_repeats_them(self):
+        self.write("train.sh", "test -n \"$2\" || exit 1\necho loss=$2\n")
+        words = ["--progress", "none", "--metric", "loss", "--mode", "min", "-p", "lr=uniform:0,1", "--num-samples", "2"]
+        first = ["/bin/sh", self.path("train.sh"), "${config.lr}"]
+        second = [*first, "0.5"]
+        self.tune("run", *words, "--", *first, expect=1)
+        said = self.tune("run", *words, "--", *second, expect=2).err
+        self.assertIn("finished, with 2 trials of 2 failed", said)
+        self.assertNotIn("--num-samples N", said)
+        [line] = [line for line in said.splitlines() if line.startswith("  repeat what failed:")]
+        again = shlex.split(line.partition(": ")[2])
+        self.assertEqual(again[1:], ["resume", self.path("results/experiment"), "--errored", "--", *second])
+        self.tune(*again[1:4], "--progress", "none", *again[4:])
+        self.assertEqual({trial["metrics"]["loss"] for trial in self.json("ls", "results/experiment")}, {0.5})
+        self.assertNotIn("repeat what", self.tune("run", *words, "--", *first, expect=2).err)
 
 
 if __name__ == "__main__":

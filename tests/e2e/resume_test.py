@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import shutil
+import sys
 
 from cli_support import TROUBLED, Case, main
 from driver_support import DriverCase
@@ -174,8 +175,31 @@ class Extending(ResumeCase):
             self.assert_rows(trial, 4)
 
     def test_fewer_samples_than_there_are_add_none(self):
-        self.resume("--num-samples", "1")
+        out = self.resume("--num-samples", "1").out
         self.assertEqual(len(self.states()), 2)
+        self.assertRegex(out, "nothing ran +all trials had ended; for more of them: tune resume .* --num-samples N")
+        self.assertNotIn("nothing ran", self.resume("--num-samples", "3").out)
+
+    def test_a_metric_that_a_new_rule_names_is_awaited_from_then_on(self):
+        """It is printed behind the metric, and was not read before."""
+        self.write("train.py", "import os, sys, time\n"
+                   "file = sys.argv[1] + '/epoch'\n"
+                   "done = int(open(file).read()) if os.path.exists(file) else 0\n"
+                   "for epoch in range(done + 1, 19):\n"
+                   "    if epoch == 14 and not os.path.exists('go'): sys.exit(1)\n"
+                   "    with open(file + '.new', 'w') as saved: saved.write(str(epoch))\n"
+                   "    os.replace(file + '.new', file)\n"
+                   "    time.sleep(0.05)\n"
+                   "    print(f'loss={1 / epoch}', flush=True)\n"
+                   "    time.sleep(0.05)\n"
+                   "    print(f'acc={epoch / 100}', flush=True)\n")
+        self.write("other.json", {"trainable": {"command": [sys.executable, self.path("train.py"), "${checkpoint_dir}"], "plain": {"working_directory": self.dir, "checkpoints": "epoch", "saved": "before_result"}},
+                                  "name": "other", "metric": "loss", "mode": "min"})
+        self.tune("run", "other.json", "--progress", "none", expect=1)
+        self.write("go", "")
+        out = self.tune("resume", "results/other", "--errored", "--stop", "acc=0.5", "--progress", "lines").out
+        self.assertIn("goes on from its latest checkpoint", out)
+        self.assertNotIn("has a number 'acc'", out)
 
     def test_a_longer_stop_is_for_trials_to_come_and_for_finished_ones_on_request(self):
         out = self.resume("--stop", "training_iteration=6", "--num-samples", "3").out

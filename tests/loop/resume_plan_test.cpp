@@ -84,7 +84,8 @@ TEST_CASE("A longer stop takes up the trials that a shorter one has ended and th
   CHECK(plan_resume(experiment, {}, nullptr, false, NoMax()).notices.empty());
   const auto unasked = plan_resume(experiment, {}, nullptr, true, NoMax());
   REQUIRE(unasked.notices.size() == 1);
-  CHECK_THAT(unasked.notices[0], Contains("1 finished trial") && Contains("--finished"));
+  CHECK_THAT(unasked.notices[0], Contains("1 finished trial") && Contains("--finished") &&
+                                     Contains("1 cannot: it has no checkpoint"));
 }
 
 TEST_CASE("Trials that are named are taken up if they can go on", "[resume]") {

@@ -103,30 +103,29 @@ void plan_finished(const Experiment& experiment, const ResumeOptions& options, S
     ++could_go_on;
     if (options.finished) plan.requeued.push_back({trial.id, false});
   }
-  if (options.finished) {
-    std::string text = count_of(could_go_on, "finished trial goes on under this stop rule",
-                                "finished trials go on under this stop rule");
-    if (without_checkpoint > 0) {
-      text += "; " + count_of(without_checkpoint, "cannot: it has no checkpoint to go on from",
-                              "cannot: they have no checkpoint to go on from");
-    }
-    if (ended_by_rule > 0) {
-      text += "; " + count_of(ended_by_rule, "is already where this stop rule ends it",
-                              "are already where this stop rule ends them");
-    }
-    if (at_max > 0) {
-      text += "; " + count_of(at_max, "has", "have") +
-              " reached max_t of the scheduler, which lets no trial train longer";
-    }
-    plan.notices.push_back(std::move(text));
-  } else if (rules_changed && could_go_on > 0) {
-    plan.notices.push_back(
-        count_of(could_go_on,
-                 "finished trial would go on under this stop rule and is left alone; --finished "
-                 "takes it up again",
-                 "finished trials would go on under this stop rule and are left alone; --finished "
-                 "takes them up again"));
+  if (!options.finished && (!rules_changed || could_go_on + without_checkpoint == 0)) return;
+  std::string text =
+      options.finished || could_go_on == 0
+          ? count_of(could_go_on, "finished trial goes on under this stop rule",
+                     "finished trials go on under this stop rule")
+          : count_of(could_go_on,
+                     "finished trial would go on under this stop rule and is left alone; "
+                     "--finished takes it up again",
+                     "finished trials would go on under this stop rule and are left alone; "
+                     "--finished takes them up again");
+  if (without_checkpoint > 0) {
+    text += "; " + count_of(without_checkpoint, "cannot: it has no checkpoint to go on from",
+                            "cannot: they have no checkpoint to go on from");
   }
+  if (ended_by_rule > 0) {
+    text += "; " + count_of(ended_by_rule, "is already where this stop rule ends it",
+                            "are already where this stop rule ends them");
+  }
+  if (at_max > 0) {
+    text += "; " + count_of(at_max, "has", "have") +
+            " reached max_t of the scheduler, which lets no trial train longer";
+  }
+  plan.notices.push_back(std::move(text));
 }
 
 /// Says how many of the trials that run in this session have results and nothing to go on from.

@@ -194,6 +194,10 @@ void print_summary(const RunOutcome& outcome, double wall_s) {
   lines.emplace_back("state kept", count_of(outcome.cost.events, "event") + ", " +
                                        state_cost_text(outcome.cost, wall_s));
   if (is_finished(results.experiment())) {
+    if (outcome.attempts == 0 && results.size() > 0) {
+      lines.emplace_back("nothing ran", "all trials had ended; for more of them: tune resume " +
+                                            directory + " --num-samples N");
+    }
     // What waits then waits for good, as asha_promotion means it.
     if (results.experiment().count(TrialState::paused) > 0) {
       lines.emplace_back("paused", paused_text(results.experiment(), results.directory()));
@@ -259,8 +263,25 @@ ExperimentSpec recorded_spec(const Json& json, const std::filesystem::path& dire
   throw user_error("the recorded spec of " + directory.string() + " is not right");
 }
 
+/// What a resume has to be told so that failed trials run with the command of `spec`; nothing if it
+/// could not, as more has changed than a resume may.
+std::optional<std::string> words_to_repeat(const std::filesystem::path& directory,
+                                           ExperimentSpec spec, const Catalogue& catalogue) {
+  const ExperimentSpec recorded = recorded_spec(spec_in_force(directory), directory, catalogue);
+  spec.name = recorded.name;
+  spec.storage_path = recorded.storage_path;
+  keep_chosen_searcher(recorded, spec);
+  if (!refuse_changes(recorded, spec, catalogue).empty()) return std::nullopt;
+  std::string words = " --errored";
+  if (spec.command == recorded.command) return words;
+  words += " --";
+  for (const std::string& word : spec.command) words += " " + shell_word(word);
+  return words;
+}
+
 /// What to type instead of `tune run` where an experiment is already.
-[[noreturn]] void refuse_existing(const std::filesystem::path& directory) {
+[[noreturn]] void refuse_existing(const std::filesystem::path& directory,
+                                  const ExperimentSpec& spec, const Catalogue& catalogue) {
   const ExperimentView view = view_experiment(directory);
   const Experiment& experiment = view.grid.experiment();
   const std::string word = shell_word(directory);
@@ -271,11 +292,27 @@ ExperimentSpec recorded_spec(const Json& json, const std::filesystem::path& dire
                      word + "\n  or use another name:  tune run ... --name OTHER");
   }
   const bool finished = is_finished(experiment);
+  const auto& trials = experiment.trials();
+  const auto failed = std::count_if(trials.begin(), trials.end(), [](const Trial& trial) {
+    return trial.state == TrialState::error;
+  });
+  const auto again = failed > 0 ? words_to_repeat(directory, spec, catalogue) : std::nullopt;
+  // More trials of what has failed each time would fail as well.
+  const bool is_hopeless = failed > 0 && static_cast<std::size_t>(failed) == trials.size();
+  std::string ways;
+  if (again) ways += "  repeat what failed:   tune resume " + word + *again + "\n";
+  if (!finished) {
+    ways += "  go on with it:        tune resume " + word +
+            "\n  in a script:          tune run ... --resume auto\n";
+  } else if (!is_hopeless) {
+    ways += "  extend it:            tune resume " + word + " --num-samples N\n";
+  }
   throw user_error(directory.string() + " holds an experiment already, which is " +
-                   (finished ? "finished" : "not finished") + ". Either\n" +
-                   (finished ? "  extend it:            tune resume " + word + " --num-samples N\n"
-                             : "  go on with it:        tune resume " + word +
-                                   "\n  in a script:          tune run ... --resume auto\n") +
+                   (finished ? "finished" : "not finished") +
+                   (failed > 0 ? ", with " + count_of(static_cast<std::size_t>(failed), "trial") +
+                                     " of " + std::to_string(trials.size()) + " failed"
+                               : "") +
+                   ". Either\n" + ways +
                    "  or use another name:  tune run ... --name OTHER\n"
                    "  or remove it:         rm -r " +
                    word);
@@ -359,7 +396,7 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
   TakenOver taken;
   if (resume != "never") taken = take_if_on_remote(*spec, directory, style.lease_s);
   if (ExperimentStore::exists(*make_posix_file_system(), directory)) {
-    if (resume == "never") refuse_existing(directory);
+    if (resume == "never") refuse_existing(directory, *spec, catalogue);
     return resume_existing(directory, document, *spec, catalogue, style,
                            !source.warm_start.empty());
   }
