@@ -799,7 +799,18 @@ if __name__ == "__main__":
                 lambda: tune.Tuner({"lr": 1}, train),
                 lambda: tune.Tuner(train, [1]),
                 lambda: tune.sample_from(lambda spec: 1),
-                lambda: tune.Tuner(lambda config: 1, {}, **GOAL).fit()):
+                lambda: tune.Tuner(lambda config: 1, {}, **GOAL).fit(),
+                lambda: tune.Tuner(train, {"lr": 1}, tune_config=GOAL),
+                lambda: tune.Tuner(train, {"lr": 1}, run_config={"name": "a"}),
+                lambda: tune.Tuner(train, {"lr": 1}, tune_config=tune.TuneConfig, **GOAL),
+                lambda: tune.Tuner(train, {"lr": 1}, scheduler=tune.schedulers.ASHAScheduler, **GOAL),
+                lambda: tune.Tuner(train, {"lr": 1}, searcher=tune.search.ConcurrencyLimiter, **GOAL),
+                lambda: tune.Tuner(train, {"lr": 1}, stop=[tune.stopper.TimeoutStopper], **GOAL),
+                lambda: tune.Tuner(train, {"lr": tune.uniform}, **GOAL).fit(),
+                lambda: tune.Tuner(train, {"lr": 1}, callbacks=tune.Callback(), **GOAL),
+                lambda: tune.Tuner(train, {"lr": 1}, env=["A=1"], **GOAL),
+                lambda: tune.Tuner(train, {"lr": 1}, storage_path=3, **GOAL),
+                lambda: tune.Tuner.restore(3)):
         try:
             act()
             said.append("")
@@ -816,6 +827,12 @@ if __name__ == "__main__":
         self.assertIn("a dict of names and domains was expected", texts[4])
         self.assertIn("tune.expr", texts[5])
         self.assertRegex(texts[6], "TuneError: the trainable .*cloudpickle")
+        for text, sentence in zip(texts[7:], [
+                "tune_config is {.*}: tune.TuneConfig(...) was expected", "run_config is {'name': 'a'}: tune.RunConfig(...) was expected",
+                "tune_config is TuneConfig itself, and not what it makes: write TuneConfig(...)", "scheduler is ASHAScheduler itself, .*",
+                "searcher is ConcurrencyLimiter itself, .*", "stop is TimeoutStopper itself, .*", "a value is uniform itself, .*", "callbacks is .*: a list was expected",
+                r"env is \['A=1'\]: a dict of names and texts was expected", "storage_path is 3: a path was expected", "path is 3: the path of an experiment was expected"], strict=True):
+            self.assertRegex(text, f"^TypeError: {sentence.replace('(...)', '[(]...[)]')}$")
 
     def test_arguments_beside_the_config_and_resources_reach_the_trial(self):
         self.write("lib.py", HEAD + """

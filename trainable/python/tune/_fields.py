@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from tune import policy
@@ -13,13 +15,48 @@ from tune._main_file import names_of_its_own
 from tune._target import Asides, asked, importable, is_main
 from tune.callback import Callback
 from tune.checkpoint import Checkpoint
-from tune.config import refuse
+from tune.config import RunConfig, TuneConfig, refuse
 from tune.results import Result, ResultGrid, TuneError
 from tune.search import ConcurrencyLimiter
 from tune.stopper import Stopper
 
+#: What is checked here, as it is used in this process. All else is checked with the spec.
+_SHAPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "tune_config": (TuneConfig, "tune.TuneConfig(...)"),
+    "run_config": (RunConfig, "tune.RunConfig(...)"),
+    "param_space": (Mapping, "a dict of names and domains"),
+    "env": (Mapping, "a dict of names and texts"),
+    "plain": (Mapping, "a dict"),
+    "callbacks": ((list, tuple), "a list"),
+    "storage_path": ((str, os.PathLike), "a path"),
+    "path": ((str, os.PathLike), "the path of an experiment"),
+}
+
+
+def check_shapes(said: Mapping[str, Any]) -> None:
+    """TypeError: a field is of another kind than it must be, or what makes it stands there in place
+    of it."""
+    for name, value in said.items():
+        _refuse_uncalled(name, value)
+        kinds, expected = _SHAPES.get(name, (object, ""))
+        if value is not None and not isinstance(value, kinds):
+            text = repr(value)
+            shown = text if len(text) < 100 else f"a {type(value).__name__}"
+            raise TypeError(f"{name} is {shown}: {expected} was expected")
+
+
+def _refuse_uncalled(name: str, value: Any) -> None:
+    """TypeError: it is a class or function of this package, which makes what is meant."""
+    is_maker = inspect.isfunction(value) or inspect.isclass(value)
+    if not is_maker or str(value.__module__).partition(".")[0] != "tune":
+        return
+    if not (inspect.isclass(value) and issubclass(value, policy.Policy)):
+        made = value.__name__
+        raise TypeError(f"{name} is {made} itself, and not what it makes: write {made}(...)")
+
 
 def json_default(value: Any) -> Any:
+    _refuse_uncalled("a value", value)
     item = getattr(value, "item", None)  # a number of NumPy
     if callable(item) and getattr(value, "size", 1) == 1:
         return item()
@@ -108,6 +145,7 @@ def settle(said: dict[str, Any]) -> None:
     TypeError, ValueError: it cannot be one.
     """
     refuse("Tuner", said)
+    check_shapes(said)
     take_resources(said)
     _take_search_alg(said)
     if isinstance(said.get("remote"), (str, os.PathLike)):
@@ -180,6 +218,7 @@ def rules(stop: Any) -> list[Any]:
     """The rules of ``stop``, one by one."""
     if isinstance(stop, (list, tuple)):
         return [rule for each in stop for rule in rules(each)]
+    _refuse_uncalled("stop", stop)
     if isinstance(stop, type) and issubclass(stop, Stopper):
         raise TypeError(f"stop is the class {stop.__name__}: give an object of it")
     return [policy_value(stop, "stop")]
@@ -201,6 +240,7 @@ def take_callbacks(said: dict[str, Any]) -> list[Callback]:
     for each in ours:
         check_hooks(type(each), Callback, by_name=True)
     for each in theirs:
+        _refuse_uncalled("a callback", each)
         if not isinstance(each, (str, dict)):
             raise TypeError(f"{each!r} is no object of a subclass of tune.Callback")
     said["callbacks"] = theirs or None

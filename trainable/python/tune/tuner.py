@@ -16,8 +16,8 @@ from typing import Any
 
 from tune import _restoring, _running, trial
 from tune._binary import find_binary
-from tune._fields import directory as absolute
 from tune._fields import (
+    check_shapes,
     json_default,
     policy_value,
     rules,
@@ -26,6 +26,7 @@ from tune._fields import (
     storage,
     take_callbacks,
 )
+from tune._fields import directory as absolute
 from tune._given import Bound, PlacementGroupFactory, WithResources, with_parameters, with_resources
 from tune._here import seen_from_here
 from tune._room import make_room
@@ -56,8 +57,6 @@ def _refuse_swapped(trainable: Any, param_space: Any) -> None:
     """TypeError: what is tried and what it is tried with stand in each other's place."""
     if isinstance(trainable, Mapping) and param_space is not None:
         raise TypeError("Tuner(param_space, trainable): what trains comes first, then the space")
-    if param_space is not None and not isinstance(param_space, Mapping):
-        raise TypeError(f"param_space is {param_space!r}: a dict of names and domains was expected")
 
 
 def _check_trainable(trainable: Any) -> None:
@@ -119,6 +118,8 @@ class Tuner:
     ) -> None:
         said: dict[str, Any] = {}
         _refuse_swapped(trainable, param_space)
+        given = {"param_space": param_space, "tune_config": tune_config, "run_config": run_config}
+        check_shapes(given)
         if not isinstance(trainable, (list, tuple)):
             refuse_in_space(param_space or {})
         if isinstance(trainable, WithResources):
@@ -200,6 +201,7 @@ class Tuner:
                 "a search that goes on takes up its unfinished trials: without resume_unfinished, "
                 "look at Tuner.restore(path).get_results()"
             )
+        check_shapes({"path": path})
         said = {**fields, "callbacks": callbacks}
         if isinstance(trainable, WithResources):
             said = {"resources_per_trial": trainable.resources, **said}
