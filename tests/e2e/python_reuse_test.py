@@ -137,6 +137,40 @@ if __name__ == "__main__":
 """)
         self.assertEqual(len({pid for _, pid in found}), 1)
 
+    def test_what_was_found_ahead_of_the_question_is_looked_for_again_and_nothing_found_is_an_answer(self):
+        found = self.answer(SEARCH + """
+from tune import _again
+
+def train(config):
+    pass
+
+def ask():
+    seeds = _again.Seeds()
+    seeds.on_loaded()
+    traces = _again.Traces(train, seeds)
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait, name="late")
+    thread.start()
+    traces.look_ahead(0)
+    answers = [traces.speak_against(False, 0)]
+    over.set()
+    thread.join()
+    answers.append(traces.speak_against(False, 0))
+    traces.look_ahead(0)
+    looks = []
+    real, _again._descriptors = _again._descriptors, lambda: looks.append(1) or real()
+    answers.append(traces.speak_against(False, 0))
+    answers.append(len(looks))
+    traces.clear()
+    answers.append(traces.speak_against(False, 0))
+    answers.append(len(looks))
+    return answers
+
+if __name__ == "__main__":
+    print(json.dumps(ask()))
+""")
+        self.assertEqual(found, ["a thread is left running (late)", None, None, 0, None, 1])
+
     def test_what_the_function_imports_is_a_part_of_the_start_that_the_next_trial_is_spared(self):
         self.write("heavy.py", "import os, time\ntime.sleep(0.2)\nprint('loaded', file=open(os.environ['LOADS'], 'a'))\n")
         found = self.answer(SEARCH + """

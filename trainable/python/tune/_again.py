@@ -33,6 +33,32 @@ _DEPTH = 3
 #: The seed of a torch that nobody has seeded.
 _TORCH_SEED = 67280421310721
 
+#: What acts by itself when it comes, and the limits of a process, by name: named once, as each
+#: trial's end looks at them.
+_SIGNALS = {
+    number: f"the handler of {number.name}"
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGALRM,
+        signal.SIGCHLD,
+        signal.SIGPIPE,
+    )
+}
+_LIMITS = {
+    getattr(resource, name): f"the limit {name}"
+    for name in dir(resource)
+    if name.startswith("RLIMIT_")
+}
+for _number in list(_LIMITS):
+    try:
+        resource.getrlimit(_number)
+    except (OSError, ValueError):
+        del _LIMITS[_number]  # not every kernel has it
+
 _Restore = Callable[[], object]
 #: The module's full name, and what is taken from it.
 _Import = tuple[str, tuple[str, ...]]
@@ -93,6 +119,7 @@ class Traces:
         self._imported_s = 0.0  # by this trial
         self._resident: int | None = None
         self._set: list[str] = []
+        self._is_clean = False  # it was just looked, and nothing was found
         self._watch()
         self._time_imports()
         self._freeze()
@@ -112,33 +139,48 @@ class Traces:
         self._imported_s = 0.0
         if not anyway and self._start_s < _SHARE * trained_s:
             return ""
+        if self._is_clean:
+            return None
+        return self._look(anyway)
+
+    def look_ahead(self, trained_s: float) -> None:
+        """The function has returned, and nothing of it is called any more: so what is asked soon
+        can be found out while the driver is busy. What is found may be gone by then, and is looked
+        for again; where nothing is left, nothing can come."""
+        trained_s -= self._imported_s
+        if self._start_s + self._imported_s >= _SHARE * trained_s:
+            self._is_clean = self._look(anyway=False) is None
+
+    def _look(self, anyway: bool) -> str | None:
         gc.collect()  # what nobody holds is closed
         if len(sys.modules) != self._loaded:
             self._freeze()
-        reasons = self._what_goes_on()
+        files = _descriptors()
+        reasons = self._what_goes_on(files)
         if not anyway:
-            reasons += self._what_is_left()
+            reasons += self._what_is_left(files)
         return reasons[0] if reasons else self._growth()
 
     def clear(self) -> None:
         """Before the next trial."""
         self._seeds.renew()
         self._set.clear()
+        self._is_clean = False
 
-    def _what_goes_on(self) -> list[str]:
+    def _what_goes_on(self, files: dict[int, str]) -> list[str]:
         """What would act in the next trial."""
         threads = [each for each in threading.enumerate() if each not in self._threads]
         reasons = [f"a thread is left running ({each.name})" for each in threads]
         reasons += [f"a process is left running ({pid})" for pid in _children()]
-        for number, path in _descriptors().items():
+        for number, path in files.items():
             if number not in self._files and _is_written(number, path):
                 reasons.append(f"a file is left open ({path})")
         return reasons + _changes(self._acting, _acting())
 
-    def _what_is_left(self) -> list[str]:
+    def _what_is_left(self, files: dict[int, str]) -> list[str]:
         """What the next trial would find otherwise than in a process of its own."""
         reasons = list(self._set)
-        if any(_is_device(path) for path in _descriptors().values()):
+        if any(_is_device(path) for path in files.values()):
             reasons.append("it holds memory of a GPU")
         reasons += _changes(self._settings, _settings())
         before, after = self._globals, self._look_at_globals()
@@ -147,10 +189,13 @@ class Traces:
         return reasons + [f"it has changed the global '{path[0]}'" for path in changed[:1]]
 
     def _growth(self) -> str | None:
-        resident = _resident_bytes()
         if self._resident is None:
-            self._resident = resident
-        if resident <= _GROWTH * self._resident + _GROWTH_BYTES:
+            self._resident = _resident_bytes()
+        most = _GROWTH * self._resident + _GROWTH_BYTES
+        if _most_resident_bytes() <= most:
+            return None  # nor is it now
+        resident = _resident_bytes()
+        if resident <= most:
             return None
         was, now = (each >> 20 for each in (self._resident, resident))
         return f"its memory has grown from {was} to {now} MiB"
@@ -290,6 +335,11 @@ def _resident_bytes() -> int:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
+def _most_resident_bytes() -> int:
+    """At any time so far: told without a look at files."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
 def _is_importing() -> bool:
     frame = sys._getframe(2)
     while frame is not None:
@@ -359,6 +409,10 @@ def _is_same(before: Any, after: Any) -> bool:
 
 def _children() -> list[str]:
     """Processes of this one that run."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return []  # as nearly always, and told without a look at files
     found = []
     for task in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError):  # not every kernel tells
@@ -404,19 +458,7 @@ def _is_device(path: str) -> bool:
 
 def _acting() -> dict[str, Any]:
     """What does something by itself."""
-    found: dict[str, Any] = {
-        f"the handler of {signal.Signals(number).name}": signal.getsignal(number)
-        for number in (
-            signal.SIGINT,
-            signal.SIGTERM,
-            signal.SIGHUP,
-            signal.SIGUSR1,
-            signal.SIGUSR2,
-            signal.SIGALRM,
-            signal.SIGCHLD,
-            signal.SIGPIPE,
-        )
-    }
+    found: dict[str, Any] = {what: signal.getsignal(number) for number, what in _SIGNALS.items()}
     found["a timer"] = signal.getitimer(signal.ITIMER_REAL)[0] > 0
     return found
 
@@ -434,10 +476,8 @@ def _settings() -> dict[str, Any]:
         "the collector": gc.isenabled(),
         "the limit of recursion": sys.getrecursionlimit(),
     }
-    for name in dir(resource):
-        if name.startswith("RLIMIT_"):
-            with contextlib.suppress(OSError, ValueError):
-                found[f"the limit {name}"] = resource.getrlimit(getattr(resource, name))
+    for number, what in _LIMITS.items():
+        found[what] = resource.getrlimit(number)
     # Of a library that only the function loads, what it is without being told.
     torch = sys.modules.get("torch")
     found["torch's settings"] = (

@@ -116,6 +116,8 @@ class DrivenSession:
         self._ended: TrialStopped | None = None
         self._save: Callable[[str], object] | None = None  # of the last report
         self._last_copy = 0
+        #: Done once, while the driver is busy with the next message, if nothing can be saved then.
+        self.meanwhile: Callable[[], None] | None = None
         #: Whether the process may wait for another trial, as the driver says it when this one stops
         self.may_stay: str | None = None
         self.context = TrialContext.of(start)
@@ -218,6 +220,9 @@ class DrivenSession:
             self._end(end)
 
     def _receive(self) -> dict[str, Any]:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None and self._save is None:
+            meanwhile()
         try:
             return self._connection.receive()
         except TrialStopped as end:

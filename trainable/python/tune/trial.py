@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import time
-from types import ModuleType
+from types import GeneratorType, ModuleType
 from typing import Any
 
 from tune import _again, _session, trainable
@@ -132,7 +132,7 @@ def _run(connection: Connection, api: str | None, target: str) -> None:
     traces = _again.Traces(found, seeds)
     while True:
         began = time.monotonic()
-        stay = _train_one(connection, found, command)
+        stay = _train_one(connection, found, command, traces, began)
         reason = traces.speak_against(stay == "if_possible", time.monotonic() - began)
         _again.flush()
         if reason is not None:
@@ -148,13 +148,22 @@ def _run(connection: Connection, api: str | None, target: str) -> None:
         traces.clear()
 
 
-def _train_one(connection: Connection, function: Any, start: dict[str, Any]) -> str:
+def _train_one(
+    connection: Connection,
+    function: Any,
+    start: dict[str, Any],
+    traces: _again.Traces,
+    began: float,
+) -> str:
     """Returns only where the process may stay for another trial: on which condition."""
     session = _session.DrivenSession(connection, start)
     _session.set_session(session)
     try:
         session.await_step()
         last = function(start["config"])
+        is_over = not isinstance(last, GeneratorType)
+        if is_over:
+            session.meanwhile = lambda: traces.look_ahead(time.monotonic() - began)
         _session.report_answer(session, last)
         session.finish()
     except TrialStopped as stopped:
