@@ -158,7 +158,7 @@ def ask():
     answers.append(traces.speak_against(False, 0))
     traces.look_ahead(0)
     looks = []
-    real, _again._descriptors = _again._descriptors, lambda: looks.append(1) or real()
+    real, _again._descriptors = _again._descriptors, lambda known: looks.append(1) or real(known)
     answers.append(traces.speak_against(False, 0))
     answers.append(len(looks))
     traces.clear()

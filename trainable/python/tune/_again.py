@@ -127,7 +127,9 @@ class Traces:
         self._modules = {str(names.get("__name__")) for names in self._own}
         self._globals = self._look_at_globals()
         self._threads = set(threading.enumerate())
-        self._files = set(_descriptors())
+        files = _descriptors(set())
+        self._files = set(files)
+        self._has_device = any(_is_device(path) for path in files.values())
         self._acting = _acting()
         self._settings = _settings()
 
@@ -155,7 +157,7 @@ class Traces:
         gc.collect()  # what nobody holds is closed
         if len(sys.modules) != self._loaded:
             self._freeze()
-        files = _descriptors()
+        files = _descriptors(self._files)
         reasons = self._what_goes_on(files)
         if not anyway:
             reasons += self._what_is_left(files)
@@ -173,14 +175,14 @@ class Traces:
         reasons = [f"a thread is left running ({each.name})" for each in threads]
         reasons += [f"a process is left running ({pid})" for pid in _children()]
         for number, path in files.items():
-            if number not in self._files and _is_written(number, path):
+            if _is_written(number, path):
                 reasons.append(f"a file is left open ({path})")
         return reasons + _changes(self._acting, _acting())
 
     def _what_is_left(self, files: dict[int, str]) -> list[str]:
         """What the next trial would find otherwise than in a process of its own."""
         reasons = list(self._set)
-        if any(_is_device(path) for path in files.values()):
+        if self._has_device or any(_is_device(path) for path in files.values()):
             reasons.append("it holds memory of a GPU")
         reasons += _changes(self._settings, _settings())
         before, after = self._globals, self._look_at_globals()
@@ -429,12 +431,12 @@ def _is_dead(pid: str) -> bool:
         return True
 
 
-def _descriptors() -> dict[int, str]:
-    """What is open, by number."""
+def _descriptors(known: set[int]) -> dict[int, str]:
+    """What is open beside these, by number."""
     found = {}
-    for number in os.listdir("/proc/self/fd"):
+    for number in {int(name) for name in os.listdir("/proc/self/fd")} - known:
         with contextlib.suppress(OSError):
-            found[int(number)] = os.readlink(f"/proc/self/fd/{number}")
+            found[number] = os.readlink(f"/proc/self/fd/{number}")
     return found
 
 
