@@ -198,7 +198,7 @@ std::vector<CurvePoint> own_curve(const ResultGrid& grid, const Trial& trial,
   return points;
 }
 
-/// `since`: behind which iteration the trial is what it is now; before, others were.
+/// `since`: up to which iteration its model was, at least in part, another trial's.
 Json curve_json(TrialId id, const std::vector<CurvePoint>& points, std::int64_t since) {
   Json json = {{"trial", index_of(id)}, {"results", points.size()},    {"since", since},
                {"min", nullptr},        {"iterations", Json::array()}, {"last", Json::array()},
@@ -231,7 +231,7 @@ Json curves_json(const ResultGrid& grid, const Objective& objective) {
     const bool is_known = model != models.end();
     list.push_back(curve_json(id,
                               is_known ? model->second : own_curve(grid, trial, objective.metric),
-                              is_known ? first_iteration(experiment, present_stretch(trial)) : 0));
+                              is_known ? last_donated_iteration(experiment, id) : 0));
   }
   return {{"metric", objective.metric}, {"which", shown.which}, {"trials", std::move(list)}};
 }

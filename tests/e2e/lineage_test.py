@@ -185,6 +185,9 @@ class Lineage(DriverCase):
         for trial in ("0", "1"):
             replayed = self.json("lineage", "results/replay", "--trial", trial)["schedule"]["steps"]
             self.assertEqual(changes_of(replayed), changes_of(schedule))
+        self.assertRegex(self.tune("lineage", "results/replay").out, "^[0-9]+ changes of a trial's config; 0 of 2 trials are clones now\n")
+        self.tune("report", "results/replay", "--html", "replay.html")
+        self.assertEqual(re.findall(r'"since":(\d+)', self.read("replay.html").split('id="report">')[1]), ["0", "0"])
         # What came before the last change is of another config: that is said.
         for command in "best", "status":
             self.assertIn("only results since its config changed with iteration "

@@ -116,6 +116,14 @@ std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id) 
   return steps;
 }
 
+std::int64_t last_donated_iteration(const Experiment& experiment, TrialId id) {
+  std::int64_t last = 0;
+  for (const ScheduleStep& step : schedule_of(experiment, id)) {
+    if (step.stretch.trial != id) last = step.to;
+  }
+  return last;
+}
+
 std::optional<ValueRange> reported_range(const Experiment& experiment, TrialId id,
                                          std::string_view metric) {
   std::optional<ValueRange> range;

@@ -56,6 +56,10 @@ struct ScheduleStep {
 /// Stretches without an iteration in that model are left out; the last step is the present stretch.
 std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id);
 
+/// The last iteration of the trial's present model that another trial has trained; 0: there is
+/// none.
+std::int64_t last_donated_iteration(const Experiment& experiment, TrialId id);
+
 /// The numbers of `metric` that the trial, and those whose copy it is, have reported; nothing: none
 /// of them has one.
 std::optional<ValueRange> reported_range(const Experiment& experiment, TrialId id,

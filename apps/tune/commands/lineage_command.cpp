@@ -222,17 +222,27 @@ int lineage_command(const LineageRequest& request) {
     print_json(to_json(grid, all, shown));
     return exit_ok;
   }
-  const auto is_clone = [](const Kin& kin) { return kin.stretch.number > 0; };
-  const auto clonings = std::count_if(all.begin(), all.end(), is_clone);
-  if (clonings == 0) {
+  std::uint64_t clonings = 0, changes = 0, clones = 0;
+  for (const Kin& kin : all) {
+    const Trial& trial = experiment.trial(kin.stretch.trial);
+    // Who is its own donor goes on as itself, with another config.
+    const bool is_begun = kin.stretch.number > 0;
+    const bool is_copy = is_begun && trial.lineage.at(kin.stretch.number - 1).donor != trial.id;
+    if (is_begun) ++(is_copy ? clonings : changes);
+    if (kin.is_present && (is_copy || last_donated_iteration(experiment, trial.id) > 0)) ++clones;
+  }
+  if (clonings + changes == 0) {
     print("no trial of " + grid.directory().string() +
           " has gone on as a copy of another one or with another config\n");
     return exit_ok;
   }
-  const auto clones = std::count_if(
-      all.begin(), all.end(), [&](const Kin& kin) { return kin.is_present && is_clone(kin); });
-  print(count_of(static_cast<std::uint64_t>(clonings), "cloning") + "; " + std::to_string(clones) +
-        " of " + count_of(grid.size(), "trial") + " are clones now\n\n");
+  const std::string changed =
+      count_of(changes, "change of a trial's config", "changes of a trial's config");
+  print((clonings == 0  ? changed
+         : changes == 0 ? count_of(clonings, "cloning")
+                        : count_of(clonings, "cloning") + ", " + changed) +
+        "; " + std::to_string(clones) + " of " + count_of(grid.size(), "trial") +
+        " are clones now\n\n");
   print_tree(grid, all, request.all);
   if (!shown) return exit_ok;
   const std::string what =

@@ -38,7 +38,7 @@ export interface SliceBin {
 export interface Slice { name: string; importance: number | null; direction: string; bins: SliceBin[] }
 
 export interface Curve {
-  /** `since`: behind which iteration a clone is what it is now; before, its model was others'. */
+  /** `since`: up to which iteration its model was another trial's; 0: never. */
   trial: number; results: number; since: number; iterations: number[];
   last: Cell[]; min: Cell[] | null; max: Cell[] | null;
 }
