@@ -50,7 +50,7 @@ def _refuse_uncalled(name: str, value: Any) -> None:
     is_maker = inspect.isfunction(value) or inspect.isclass(value)
     if not is_maker or str(value.__module__).partition(".")[0] != "tune":
         return
-    if not (inspect.isclass(value) and issubclass(value, policy.Policy)):
+    if not (inspect.isclass(value) and issubclass(value, (policy.Policy, Stopper))):
         made = value.__name__
         raise TypeError(f"{name} is {made} itself, and not what it makes: write {made}(...)")
 
