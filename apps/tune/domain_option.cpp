@@ -33,6 +33,13 @@ Error without_arguments(const std::string& domain) {
                     example_of(domain) + "; a text is given as JSON: \"" + domain + "\"");
 }
 
+/// A comma at the end is a slip of the pen, and the trials that drew nothing would run in vain.
+Error with_empty_value(const std::string& domain, const std::string& arguments) {
+  return user_error("-p: a value is missing beside a comma in " +
+                    as_quoted(domain + ":" + arguments) +
+                    "; an empty text is given as JSON: " + domain + ":'[\"\", \"a\"]'");
+}
+
 std::string as_text(const std::string& text) {
   return "; a text is given as JSON: '\"" + shortened(text) + "\"'";
 }
@@ -153,6 +160,7 @@ Json domain_of_option(const std::string& name, const std::string& text, TypedNum
   }
   Json values = Json::array();
   for (const auto& item : split_at_commas(rest)) {
+    if (trimmed(item).empty()) throw with_empty_value(kind, rest);
     values.push_back(json_or_text(trimmed(item)));
     if (is_listed) add_typed_numbers_of_value(name, trimmed(item), typed);
   }

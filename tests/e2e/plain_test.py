@@ -97,6 +97,8 @@ class Plain(Case):
                                 ("lr=loguni:1e-3,1", "-p: unknown domain 'loguni', did you mean 'loguniform'?"),
                                 ("lr=uniform", "has no arguments: uniform:0,1"),
                                 ("lr=choice:", "has no arguments: choice:16,32"),
+                                ("x=choice:1,2,", "-p: a value is missing beside a comma in 'choice:1,2,'"),
+                                ("x=uniform:,1", "-p: a value is missing beside a comma in 'uniform:,1'"),
                                 ("x=4,8,16", "choice:4,8,16 draws one of the values, grid_search:4,8,16 tries each"),
                                 ("optimizer=sgd, adam", "a text is given as JSON: '\"sgd, adam\"'"),
                                 ("x=int:4,8", "-p: unknown domain 'int', did you mean 'randint'?"),
@@ -121,6 +123,11 @@ class Plain(Case):
         for text in ('"loguniform:1e-3,1"', "http://a:80", "cuda:0"):
             seen = self.json("preview", *program, "param_space/x=" + text)["configs"][0]
             self.assertEqual(seen, {"x": text.strip('"')})
+
+    def test_an_empty_text_that_is_quoted_is_one_of_the_values(self):
+        for given in ('x=choice:""', 'x=choice:[""]'):
+            seen = self.json("preview", "train.py", "--metric", "val_loss", "--mode", "min", "-p", given)["configs"][0]
+            self.assertEqual(seen, {"x": ""})
 
     def test_texts_that_look_a_little_like_lists_are_texts(self):
         texts = {"a": '"4,8,16"', "b": "Hello, my world", "c": "localhost:8080", "d": "cuda:0", "e": "a,,b", "f": "x:y"}
