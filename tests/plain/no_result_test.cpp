@@ -192,6 +192,15 @@ TEST_CASE("Of a line with the best of all and the present one, the present one c
         std::vector<double>{0.4});
   CHECK(read("loss: 0.4 (best: loss 0.3)").results == std::vector<double>{0.4});
   CHECK(read("initial loss: 9 final loss: 0.4").results == std::vector<double>{0.4});
+  for (const char* const behind :
+       {" | best epoch 5 loss: 0.3", ", best (epoch 5): loss 0.3", " (best loss: 0.3 at epoch 5)",
+        " (best so far: loss 0.3)", ", minimum so far at epoch 5 loss: 0.3",
+        " and parameters: {'lr': 0.5}. Best is trial 0 with loss: 0.3."}) {
+    CAPTURE(behind);
+    CHECK(read(std::string("epoch 7 loss: 0.4") + behind).results == std::vector<double>{0.4});
+  }
+  CHECK(read("best epoch 5 loss: 0.3 | epoch 7 loss: 0.4").results == std::vector<double>{0.4});
+  CHECK(read("best acc 0.9 | loss: 0.5, smooth loss: 0.4").results == std::vector<double>{0.4});
   CHECK(read("best loss: 0.3").results == std::vector<double>{0.3});
   CHECK(read("loss: 0.4, target loss: 0.3").remarks.empty());
 }

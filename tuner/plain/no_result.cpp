@@ -149,9 +149,12 @@ Standing standing_of(std::string_view line, std::size_t at) {
       // What is warned of; but "WARNING:root:" is how Python logs whatever it is given.
       "|^[^A-Za-z]*(?:(?:ERROR|CRITICAL|FATAL)\\b|WARN(?:ING)?(?:$|[^\\w:]|:[^\\w]))");
   static const re2::RE2 help("(?i)[(\\[]default[:= ]|\\bis the default\\b");
+  // Whatever stands in between but another measure: "best epoch 5 val_loss", "best so far: ", "Best
+  // is trial 0 with".
   static const re2::RE2 best(
-      "(?i)(?:^|[^\\w./-])(?:best|lowest|highest|smallest|largest)(?:[ \\t]+[a-z_-]+){0,2}[\\])]?:?"
-      "[ \\t]+['\"*]*$");
+      "(?i)(?:^|[^\\w./-])(?:best|lowest|highest|smallest|largest|minimum|maximum|min|max|so "
+      "far)\\b"
+      "[^|;.{}]*$");
   if (is_like(before, none) || is_like(line, help) || ends_in_settings(before)) {
     return Standing::none;
   }
