@@ -774,6 +774,48 @@ TEST_CASE("Of lines of several processes those of the lowest rank count", "[unit
   CHECK(outcome_of("[rank3]: val_loss: 0.5\n", "", one).results == std::vector<double>{0.5});
 }
 
+TEST_CASE("Results of several processes are told apart or said, in whatever order they come",
+          "[unit][plain]") {
+  using What = LaunchAdvisory::What;
+  const std::string ahead =
+      "0: starts\n1: epoch 1 val_loss: 0.9\n1: epoch 2 val_loss: 0.8\n0: epoch 1 val_loss: 0.5\n"
+      "1: epoch 3 val_loss: 0.7\n0: epoch 2 val_loss: 0.4\n";
+  PlainHabits habits;
+  const Outcome first = outcome_of(ahead, "", habits);
+  CHECK(first.results == std::vector<double>{0.9, 0.8, 0.5, 0.4});
+  CHECK(first.remarked == std::set{What::late_rank, What::other_rank});
+  // The next trial knows who prints the results.
+  const Outcome second = outcome_of(ahead, "", habits);
+  CHECK(second.results == std::vector<double>{0.5, 0.4});
+  CHECK(second.remarked == std::set{What::other_rank});
+  // Under a name that nobody knows each counts, which is said.
+  PlainHabits others;
+  const Outcome unknown = outcome_of(
+      "[p0] epoch 1 val_loss: 0.5\n[p1] epoch 1 val_loss: 0.6\n[p0] epoch 2 val_loss: 0.4\n", "",
+      others);
+  CHECK(unknown.results == std::vector<double>{0.5, 0.6, 0.4});
+  CHECK(unknown.remarked == std::set{What::interleaved});
+}
+
+TEST_CASE("Lines without a colon are the results, though a bar has one", "[unit][plain]") {
+  const auto bar = [](int epoch, const char* value) {
+    const std::string begin = "Epoch " + std::to_string(epoch) + ": ";
+    return begin + " 50%|##  | 1/2 [00:01<00:01, val_loss=0.9]\r" + begin +
+           "100%|####| 2/2 [00:02<00:00, val_loss=" + value + "]\n";
+  };
+  PlainHabits habits;
+  const std::string out = bar(1, "0.81") + "epoch 1 val_loss 0.5\n" + bar(2, "0.72") +
+                          "epoch 2 val_loss 0.4\n" + bar(3, "0.63") + "epoch 3 val_loss 0.3\n";
+  const Outcome first = outcome_of(out, "", habits);
+  CHECK(first.remarked.contains(LaunchAdvisory::What::bar));
+  const Outcome second = outcome_of(out, "", habits);
+  CHECK(second.results == std::vector<double>{0.5, 0.4, 0.3});
+  // What only praises a value of the bar's is prose.
+  PlainHabits bars;
+  const std::string best = "new best val_loss 0.81\n";
+  CHECK(outcome_of(bar(1, "0.81") + best + bar(2, "0.72") + best, "", bars).results.size() == 4);
+}
+
 TEST_CASE("A program that prints nothing is remarked upon after a minute", "[unit][plain]") {
   CHECK(remarks_on("", 10).empty());
   const auto remarks = remarks_on("", 60);

@@ -18,9 +18,11 @@ MetricReader reader(std::vector<PlainMetric> metrics, std::vector<std::string> c
 
 /// "KIND: LINE", each.
 std::string remarks_of(MetricReader& reader) {
-  constexpr std::array kinds = {"cut", "no result", "no colon", "two numbers", "other table"};
+  constexpr std::array kinds = {"cut",         "no result", "no colon",    "two numbers",
+                                "other table", "lost row",  "doubtful row"};
   std::string text;
   for (const ReadingRemark& remark : reader.take_remarks()) {
+    if (!text.empty()) text += "; ";
     text += kinds.at(static_cast<std::size_t>(remark.what)) + (": " + remark.line);
   }
   return text;
@@ -267,7 +269,10 @@ TEST_CASE("A row that does not go on with the table is another table's", "[plain
   // Names of as many columns: its rows, also one that may be either table's.
   CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "class prec rec", "0 0.7 0.8", "1 0.7 0.8",
                    "1 0.4 0.22", "class prec rec", "0 0.7 0.8", "1 0.7 0.8", "2 0.3 0.33"}) ==
-        "0.11 0.22; other table: 0 0.7 0.8");
+        "0.11 0.22; other table: 0 0.7 0.8; lost row: 1 0.7 0.8");
+  CHECK(column_of({"epoch loss acc", "1 0.9 0.11", "2 0.8 0.22", "class prec rec", "0 0.5 0.6",
+                   "1 0.7 0.8", "3 0.7 0.33", "4 0.6 0.44"}) ==
+        "0.11 0.22 0.33 0.44; other table: 0 0.5 0.6; doubtful row: 3 0.7 0.33");
   CHECK(column_of({"loss acc", "0.5 0.11", "prec rec", "0.7 0.8"}) == "0.11; other table: 0.7 0.8");
   // Messages leave it alone, also of as many words.
   CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "Saving model now", "1 0.4 0.22", "Saved",
@@ -280,6 +285,18 @@ TEST_CASE("A row that does not go on with the table is another table's", "[plain
         "0.11 0.22 1.00");
   CHECK(column_of({"|epoch|acc |", "|-----|----|", "|0    |0.11|", "|-----|----|",
                    "|1    |0.22|"}) == "0.11 0.22");
+  // Those that stood together are gone on with by the very next one, which is said below a title.
+  CHECK(column_of({"epoch acc", "1 0.11", "2 0.22", "weights by feature:", "4 0.5", "9 0.6"}) ==
+        "0.11 0.22; other table: 4 0.5");
+  CHECK(column_of({"epoch acc", "1 0.11", "2 0.22", "weights by feature:", "3 0.33", "9 0.6"}) ==
+        "0.11 0.22 0.33; doubtful row: 3 0.33; other table: 9 0.6");
+  CHECK(column_of({"epoch loss acc f1", "1 0.5 0.11 1.5", "2 0.5 0.22 1.5", "  precision recall f1",
+                   "", "7 0.6 0.33 0.7", "3 0.5 0.44 1.5"}) ==
+        "0.11 0.22 0.44; other table: 7 0.6 0.33 0.7; doubtful row: 3 0.5 0.44 1.5");
+  CHECK(column_of({"epoch acc", "1 0.11", "2 0.22", "", "7 0.33", "3 0.44"}) ==
+        "0.11 0.22 0.44; other table: 7 0.33");
+  CHECK(column_of({"time acc", "0.5 0.11", "1.0 0.22", "mean x y", "7.0 0.33"}) ==
+        "0.11 0.22 0.33; doubtful row: 7.0 0.33");
   // Its names again, and other numbers than before.
   CHECK(column_of({"epoch acc", "0 0.11", "fold two", "epoch acc", "0 0.22", "1 0"}) ==
         "0.11 0.22 0.00");

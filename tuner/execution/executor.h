@@ -123,6 +123,10 @@ struct LaunchAdvisory {
     other_table,    ///< a row of numbers is left out, since it does not go on with the table
     other_rank,     ///< it runs as several processes, of which one prints the results
     bar,            ///< it prints the metric in a progress bar, too, which is left out
+    late_rank,      ///< results of several processes have counted before one of them was chosen
+    interleaved,    ///< lines with the metric count that seem to be of several curves
+    lost_row,       ///< a row of numbers is left out that may be one of two tables
+    doubtful_row,   ///< a row of numbers counts that may be another table's
   };
   LaunchId launch{};
   What what{};

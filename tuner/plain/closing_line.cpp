@@ -7,7 +7,9 @@
 #include <iterator>
 #include <utility>
 
+#include "tuner/plain/epoch_bars.h"
 #include "tuner/plain/named_number.h"
+#include "tuner/plain/printed_counts.h"
 
 namespace tune {
 
@@ -165,11 +167,14 @@ std::optional<ClosingLine> closing_line(std::string_view line, std::string_view 
     rest.remove_prefix(std::max<std::size_t>(number, 1));
   }
   closing.after_words = after_words_in(beginning);
-  closing.is_bar = overwritten || (line.find('%') != line.npos && line.find('|') != line.npos);
+  closing.is_bar = is_bar(line, overwritten);
   const std::size_t first = small.find_first_not_of(" \t");
   closing.word = first < *at ? first : *at;
   closing.phase = phase_in(std::string_view(small).substr(0, *at), closing.word);
-  if (!closing.is_bar) closing.neighbours = neighbours_in(small, small.substr(*at, name.size()));
+  if (!closing.is_bar) {
+    closing.neighbours = neighbours_in(small, small.substr(*at, name.size()));
+    closing.counts = counts_in(without_times(std::string_view(small).substr(0, *at)));
+  }
   return closing;
 }
 

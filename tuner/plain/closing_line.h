@@ -31,7 +31,8 @@ struct ClosingLine {
   std::size_t word = 0;          ///< where the word for that begins; else the line's first word
   /// Of the other numbers that the line has behind a colon, sorted: "epoch", "lr".
   std::vector<std::string> neighbours = {};
-  bool is_bar = false;  ///< a progress bar's drawing
+  bool is_bar = false;                    ///< a progress bar's drawing
+  std::vector<std::int64_t> counts = {};  ///< before the metric, see counts_in
 };
 /// Nothing: `name` with a number is not in `line`. `overwritten`: see LineSplitter.
 std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name,

@@ -56,6 +56,10 @@ bool is_next_title(std::string_view title, std::string_view next) {
 
 }  // namespace
 
+bool is_bar(std::string_view line, bool overwritten) {
+  return overwritten || (line.find('%') != line.npos && line.find('|') != line.npos);
+}
+
 EpochSteps::Line EpochSteps::take(std::string_view line) {
   static const re2::RE2 title("^[ \t\b]*(?i:epoch)[ :#]*\\[?\\d+(?: ?(?:/|of) ?\\d+)?\\]?[ :\b]*$");
   static const re2::RE2 steps("^[ \t\b]*(\\d+)/(\\d+|Unknown)[ \t]");

@@ -7,6 +7,9 @@
 
 namespace tune {
 
+/// Whether `line` draws a progress bar. `overwritten`: see LineSplitter.
+bool is_bar(std::string_view line, bool overwritten);
+
 /// Bars below the title of their epoch, of one stream, as Keras has them: "Epoch 3/10", and then
 /// "7/20 [==>....] - loss: 0.5" again and again.
 class EpochSteps {

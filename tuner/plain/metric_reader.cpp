@@ -73,10 +73,18 @@ struct MetricReader::Stream {
   bool has_epochs_result = false;  ///< the epoch's steps have closed a result
 };
 
+/// Where a metric has stood before a colon: what stands behind a blank is prose then, but for lines
+/// beside bars that alone have one.
+enum class Colon {
+  none,
+  in_bars,
+  in_lines,
+};
+
 /// How the metrics without an expression have been printed so far.
 struct MetricReader::Forms {
-  std::vector<bool> has_colon;       ///< one for each metric: what stands behind a blank is prose
-  std::vector<bool> may_have_colon;  ///< one stands in what was read since the last result
+  std::vector<Colon> colon;      ///< one for each metric
+  std::vector<Colon> may_colon;  ///< of what was read since the last result
   TableReader table;
   std::array<Stream, 2> streams;
 };
@@ -85,8 +93,8 @@ MetricReader::MetricReader(PlainReading reading)
     : reading_(std::move(reading)),
       expressions_(std::make_unique<Expressions>()),
       forms_(std::make_unique<Forms>()) {
-  forms_->has_colon.resize(reading_.metrics.size());
-  forms_->may_have_colon.resize(reading_.metrics.size());
+  forms_->colon.resize(reading_.metrics.size());
+  forms_->may_colon.resize(reading_.metrics.size());
   for (const PlainMetric& metric : reading_.metrics) {
     expressions_->compiled.push_back(metric.expression.empty() ? nullptr
                                                                : compile(metric.expression));
@@ -123,16 +131,16 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
         set(metric.name, *number, text);
       }
     } else if (!is_json) {
-      read_by_name(line, i, is_quoted);
+      read_by_name(line, i, is_quoted, is_bar(line, overwritten));
     }
   }
   return close(line, overwritten, of);
 }
 
 void MetricReader::judged(bool counts) {
-  for (std::size_t i = 0; i < forms_->has_colon.size(); ++i) {
-    forms_->has_colon[i] = forms_->has_colon[i] || (counts && forms_->may_have_colon[i]);
-    forms_->may_have_colon[i] = false;
+  for (std::size_t i = 0; i < forms_->colon.size(); ++i) {
+    const Colon now = std::exchange(forms_->may_colon[i], Colon::none);
+    if (counts) forms_->colon[i] = std::max(forms_->colon[i], now);
   }
 }
 
@@ -151,9 +159,9 @@ bool MetricReader::may_close(std::string_view line) const {
 }
 
 void MetricReader::begin_launch() {
-  std::vector<bool> has_colon = std::move(forms_->has_colon);
-  *forms_ = Forms{.has_colon = std::move(has_colon),
-                  .may_have_colon = std::vector<bool>(reading_.metrics.size()),
+  std::vector<Colon> colon = std::move(forms_->colon);
+  *forms_ = Forms{.colon = std::move(colon),
+                  .may_colon = std::vector<Colon>(reading_.metrics.size()),
                   .table = {},
                   .streams = {}};
   pending_.clear();
@@ -265,17 +273,29 @@ bool MetricReader::is_unchanged(const std::vector<Pending>& values) {
   return is_unchanged;
 }
 
-void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool is_quoted) {
+void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool is_quoted,
+                                bool is_bar) {
   const std::string& name = reading_.metrics[metric].name;
   NamedNumber found = find_number(line, name, NumberForm::colon);
   const bool is_behind_blank = found.is_none();
   if (is_behind_blank) found = find_number(line, name, NumberForm::blank);
-  if (found.is_none()) found.number = forms_->table.find(name);
+  const bool is_row_of_table = found.is_none();
+  if (is_row_of_table) found.number = forms_->table.find(name);
   if (found.is_none()) {
-    if (forms_->table.is_foreign_of(name)) note(ReadingRemark::What::other_table, line, name);
+    if (forms_->table.is_foreign_of(name)) {
+      note(forms_->table.may_be_row() ? ReadingRemark::What::lost_row
+                                      : ReadingRemark::What::other_table,
+           line, name);
+    }
     return;
   }
-  const bool is_left_out = is_behind_blank && forms_->has_colon[metric];
+  if (is_row_of_table && forms_->table.is_doubtful()) {
+    note(ReadingRemark::What::doubtful_row, line, name);
+  }
+  const Colon colon = forms_->colon[metric];
+  const bool is_left_out =
+      is_behind_blank &&
+      (colon == Colon::in_lines || (colon == Colon::in_bars && (is_bar || found.is_best)));
   if (is_quoted || found.is_ruled_out) {
     note(ReadingRemark::What::no_result, line, name);
   } else if (is_left_out) {
@@ -284,7 +304,10 @@ void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool 
     note(ReadingRemark::What::cut, line, name);
   } else {
     // A line that sums up may have another form than the results.
-    if (!is_behind_blank && !found.is_best) forms_->may_have_colon[metric] = true;
+    if (!is_behind_blank && !found.is_best) {
+      Colon& now = forms_->may_colon[metric];
+      now = std::max(now, is_bar ? Colon::in_bars : Colon::in_lines);
+    }
     if (found.number.has_another) note(ReadingRemark::What::two_numbers, line, name);
     set(name, *found.number.value, line);
   }

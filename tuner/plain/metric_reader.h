@@ -82,7 +82,7 @@ class MetricReader {
   void set(std::string_view name, double value, std::string_view text);
   static void put(std::vector<Pending>& values, Pending value);
   bool read_json(std::string_view line);
-  void read_by_name(std::string_view line, std::size_t metric, bool is_quoted);
+  void read_by_name(std::string_view line, std::size_t metric, bool is_quoted, bool is_bar);
   /// The result that the numbers of `line` close, with those before it.
   std::optional<Metrics> close(std::string_view line, bool overwritten, Stream& of);
   void note(ReadingRemark::What what, std::string_view line, std::string_view name);

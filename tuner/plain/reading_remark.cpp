@@ -48,6 +48,17 @@ std::string sentence_of(const ReadingRemark& remark) {
              "' has columns, and does not go on with that: it counts as none. If it is a row of "
              "that, print the names again above it, or say how results are read: \"metrics\" "
              "(docs/plain.md)";
+    case ReadingRemark::What::lost_row:
+      return begin + ", which may go on with its table with '" + remark.name +
+             "' or with the rows of another one: it counts as none, and neither do rows behind it "
+             "that do not go on with what has counted. Print the names again above it, or say how "
+             "results are read: \"metrics\" (docs/plain.md)";
+    case ReadingRemark::What::doubtful_row:
+      return begin +
+             " below what may be the title or the names of another table: it counts, as it "
+             "goes on with the table with '" +
+             remark.name +
+             "'. If it is none of that, say how results are read: \"metrics\" (docs/plain.md)";
     case ReadingRemark::What::two_numbers: {
       const Json metrics{{remark.name, expression_in_brackets(remark.name)}};
       return begin +

@@ -7,13 +7,15 @@ namespace tune {
 
 struct ReadingRemark {
   enum class What {
-    cut,          ///< a number goes on in a way that is not read
-    no_result,    ///< a number is left out, since it stands in source, in settings and the like
-    no_colon,     ///< a number is left out, since its name stood before a colon earlier
-    two_numbers,  ///< of two numbers the first one is taken: "0.5 (0.6)"
-    other_table,  ///< a row of numbers is left out, since it does not go on with the table
+    cut,           ///< a number goes on in a way that is not read
+    no_result,     ///< a number is left out, since it stands in source, in settings and the like
+    no_colon,      ///< a number is left out, since its name stood before a colon earlier
+    two_numbers,   ///< of two numbers the first one is taken: "0.5 (0.6)"
+    other_table,   ///< a row of numbers is left out, since it does not go on with the table
+    lost_row,      ///< one is left out that may go on with it, or with the one below it
+    doubtful_row,  ///< one counts that stands below a title
   };
-  static constexpr int whats = 5;
+  static constexpr int whats = 7;
 
   What what{};
   std::string line;

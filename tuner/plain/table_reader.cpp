@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <utility>
 
 namespace tune {
 
@@ -78,34 +79,48 @@ bool TableReader::Rows::is_like(const std::vector<std::string_view>& cells) cons
 }
 
 bool TableReader::Rows::is_before(const std::vector<std::string_view>& cells) const {
-  return is_empty ||
+  return rows == 0 ||
          (is_like(cells) && (count.empty() || count < count_of_row(cells, count.size())));
 }
 
 bool TableReader::Rows::is_one_step_before(const std::vector<std::string_view>& cells) const {
-  if (is_empty) return true;
+  if (rows == 0) return true;
   if (count.empty() || !is_before(cells)) return false;
   const bool is_known = step && count.size() == 1;
   return !is_known || count_of_row(cells, 1).front() == count.front() + *step;
 }
 
 void TableReader::Rows::add(const std::vector<std::string_view>& cells) {
-  std::vector<std::int64_t> next = count_of_row(cells, is_empty ? cells.size() : count.size());
+  std::vector<std::int64_t> next = count_of_row(cells, rows == 0 ? cells.size() : count.size());
   // A table whose rows do not count, or no longer, tells nothing by its numbers.
-  if (!is_empty && !(count < next)) next.clear();
-  step = is_empty || next.empty() ? std::nullopt : std::optional(next.front() - count.front());
-  has_fractions = has_fraction(cells) && (is_empty || has_fractions);
+  if (rows > 0 && !(count < next)) next.clear();
+  step = rows == 0 || next.empty() ? std::nullopt : std::optional(next.front() - count.front());
+  has_fractions = has_fraction(cells) && (rows == 0 || has_fractions);
   count = std::move(next);
-  is_empty = false;
+  ++rows;
 }
 
 /// Behind another line: with the count of the table, and not with that of the rows which have come
-/// there and were none of it. Below as many words, which may be the names of another table, it must
-/// be the very next.
-bool TableReader::goes_on(const std::vector<std::string_view>& cells) const {
-  if (!is_interrupted_) return rows_.is_like(cells);
-  if (is_below_words_) return rows_.is_one_step_before(cells);
-  return rows_.is_before(cells) && (foreign_.count.empty() || !foreign_.is_before(cells));
+/// there and were none of it. It must be the very next where that line may be the title of another
+/// table, and where the rows have stood together before: those of a histogram count, too.
+bool TableReader::goes_on(const std::vector<std::string_view>& cells) {
+  if (!is_interrupted_ && !is_below_title_) return rows_.is_like(cells);
+  const bool is_next = is_below_title_ || (rows_.step && !has_gone_on_);
+  const bool is_mine = is_next ? rows_.is_one_step_before(cells) : rows_.is_before(cells);
+  const bool is_exact = is_next && rows_.step && rows_.count.size() == 1;
+  const bool is_foreign = !foreign_.count.empty() && (is_exact ? foreign_.is_one_step_before(cells)
+                                                               : foreign_.is_before(cells));
+  may_be_row_ = is_mine && is_foreign;
+  return is_mine && !is_foreign;
+}
+
+/// A title, or as many words as the table has columns, or one less where the first column has none.
+bool TableReader::is_title(std::string_view line,
+                           const std::vector<std::string_view>& cells) const {
+  const bool has_as_many = cells.size() == names_.size() || cells.size() + 1 == names_.size();
+  const bool may_be_names =
+      cells.size() > 1 && has_as_many && std::none_of(cells.begin(), cells.end(), begins_as_number);
+  return may_be_names || trimmed(line).ends_with(':');
 }
 
 std::vector<std::string_view> TableReader::cells_of(std::string_view line) {
@@ -126,14 +141,14 @@ std::vector<std::string_view> TableReader::cells_of(std::string_view line) {
 
 void TableReader::read(std::string_view line, const std::vector<PlainMetric>& metrics) {
   values_.clear();
-  is_foreign_ = false;
+  is_foreign_ = may_be_row_ = is_doubtful_ = false;
   const bool has_name = std::any_of(metrics.begin(), metrics.end(), [&](const PlainMetric& metric) {
     return metric.expression.empty() && line.find(metric.name) != line.npos;
   });
   if (names_.empty() && !has_name) return;  // most lines
   const auto cells = cells_of(line);
   if (cells.size() > most_cells) return;
-  if (cells.size() < 2) return read_column(cells, metrics);
+  if (cells.size() < 2 && !trimmed(line).ends_with(':')) return read_column(cells, metrics);
   const bool is_header =
       has_name &&
       std::none_of(cells.begin(), cells.end(),
@@ -144,32 +159,33 @@ void TableReader::read(std::string_view line, const std::vector<PlainMetric>& me
   if (is_header) {
     names_.assign(cells.begin(), cells.end());
     rows_ = foreign_ = {};
-    is_interrupted_ = false;
+    is_interrupted_ = is_below_title_ = has_gone_on_ = false;
     return;
   }
   if (names_.size() == 1) names_.clear();
   const bool is_row =
       cells.size() == names_.size() && std::all_of(cells.begin(), cells.end(), begins_as_number);
   if (!is_row) {
-    if (is_rule(line)) return;
-    interrupt(cells.size() == names_.size() &&
-              std::none_of(cells.begin(), cells.end(), begins_as_number));
+    if (!is_rule(line)) interrupt(is_title(line, cells));
     return;
   }
   is_foreign_ = !goes_on(cells);
-  is_below_words_ = false;
   if (is_foreign_) {
     is_interrupted_ = true;
     return foreign_.add(cells);
+  }
+  if (is_interrupted_) {
+    const bool may_be_other = is_below_title_ || rows_.count.empty();
+    is_doubtful_ = !std::exchange(has_gone_on_, true) && rows_.rows > 1 && may_be_other;
   }
   is_interrupted_ = false;
   rows_.add(cells);
   for (const std::string_view cell : cells) values_.push_back(number_of_cell(cell));
 }
 
-void TableReader::interrupt(bool has_as_many_words) {
+void TableReader::interrupt(bool is_title) {
   is_interrupted_ = true;
-  is_below_words_ = has_as_many_words;
+  is_below_title_ = is_title;
   foreign_ = {};
 }
 
@@ -186,7 +202,7 @@ void TableReader::read_column(const std::vector<std::string_view>& cells,
   } else if (names_.size() == 1 && number_of_cell(cell).value) {
     values_.push_back(number_of_cell(cell));
   } else if (cell.find_first_not_of("-=+") == cell.npos) {
-    return;
+    is_interrupted_ = is_interrupted_ || cell.empty();
   } else if (names_.size() == 1) {
     names_.clear();
   } else if (!is_rule(cell)) {

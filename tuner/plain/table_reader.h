@@ -26,14 +26,19 @@ class TableReader {
   /// Whether the line that was read last has a number below `name`, and is no row of that table, as
   /// it does not go on with it.
   bool is_foreign_of(std::string_view name) const;
+  /// That number may go on with the table as well as with the rows that are none of it.
+  bool may_be_row() const { return may_be_row_; }
+  /// The line that was read last is the first row behind another line, and nothing but its count
+  /// tells that it is none of another table.
+  bool is_doubtful() const { return is_doubtful_; }
 
  private:
   /// The last row of some that stand together.
   struct Rows {
-    std::vector<std::int64_t> count;
+    std::vector<std::int64_t> count;   ///< the whole numbers that it begins with
     std::optional<std::int64_t> step;  ///< by which the first number of the count has grown last
     bool has_fractions = false;        ///< each has one
-    bool is_empty = true;
+    std::size_t rows = 0;
 
     bool is_like(const std::vector<std::string_view>& cells) const;
     bool is_before(const std::vector<std::string_view>& cells) const;
@@ -44,16 +49,20 @@ class TableReader {
   static std::vector<std::string_view> cells_of(std::string_view line);
   void read_column(const std::vector<std::string_view>& cells,
                    const std::vector<PlainMetric>& metrics);
-  void interrupt(bool has_as_many_words);
-  bool goes_on(const std::vector<std::string_view>& cells) const;
+  void interrupt(bool is_title);
+  bool is_title(std::string_view line, const std::vector<std::string_view>& cells) const;
+  bool goes_on(const std::vector<std::string_view>& cells);
 
   std::vector<std::string> names_;     ///< of the row of names that was seen last
   std::vector<PrintedNumber> values_;  ///< of the line, below each; empty: no row
   Rows rows_;                          ///< of the table
   Rows foreign_;                 ///< behind the last line that is no row, and none of the table
   bool is_interrupted_ = false;  ///< the line before was no row of the table
-  bool is_below_words_ = false;  ///< it had as many words as the table has columns
+  bool is_below_title_ = false;  ///< the last line that is no row may be that of another table
+  bool has_gone_on_ = false;     ///< a row behind another line has counted
   bool is_foreign_ = false;
+  bool may_be_row_ = false;
+  bool is_doubtful_ = false;
 };
 
 }  // namespace tune

@@ -51,6 +51,10 @@ LaunchAdvisory::What what_of(ReadingRemark::What what) {
       return LaunchAdvisory::What::no_colon;
     case ReadingRemark::What::other_table:
       return LaunchAdvisory::What::other_table;
+    case ReadingRemark::What::lost_row:
+      return LaunchAdvisory::What::lost_row;
+    case ReadingRemark::What::doubtful_row:
+      return LaunchAdvisory::What::doubtful_row;
     case ReadingRemark::What::two_numbers:
       break;
   }
@@ -79,6 +83,7 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
       reader_(reading),
       unread_(closing_),
       said_again_(habits.kinds),
+      ranks_(habits.ranks),
       saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
       ahead_(std::move(reading.ahead)),
       begins_with_guess_(reading.begins_with_guess),
@@ -319,20 +324,33 @@ void PlainSession::take(Taken line) {
 
 /// Whether it is left out, or has to wait, as another process of the program prints the results.
 bool PlainSession::is_of_other_process(const Taken& line) {
-  const auto rank = rank_of(line.text);
-  if (!rank) return false;
+  const bool may_close = reader_.may_close(line.text);
+  if (!may_close && !ranks_.tells()) return false;
+  const auto label = process_label(line.text, named_);
+  if (!label) return false;
   using Answer = ProcessRanks::Answer;
-  const Answer answer = ranks_.take(*rank, reader_.may_close(line.text));
+  const Answer answer = ranks_.take(*label, may_close);
   if (answer.held != Answer::Held::waits) {
     const auto held = std::exchange(ranked_, std::nullopt);
     if (held && answer.held == Answer::Held::counts) read_line(*held);
   }
   if (answer.line == Answer::Count::later) ranked_ = line;
-  if (answer.line == Answer::Count::no && reader_.may_close(line.text)) {
-    remarked_.push_back({launch_, LaunchAdvisory::What::other_rank,
-                         "prints " + shown(line.text) +
-                             ", and results by a process of a lower rank, too: those of the lowest "
-                             "rank are its results, and what others print counts as none"});
+  if (answer.line == Answer::Count::no && may_close) {
+    remarked_.push_back(
+        {launch_, LaunchAdvisory::What::other_rank,
+         "prints " + shown(line.text) +
+             ", and results by a process of a lower rank, too: those of the lowest rank are its "
+             "results, and what others print counts as none. If that is no process, say how "
+             "results are read: \"metrics\" (docs/plain.md)"});
+  }
+  if (answer.is_late) {
+    saves_.doubt(true);
+    remarked_.push_back(
+        {launch_, LaunchAdvisory::What::late_rank,
+         "has had results of several processes before " + shown(line.text) +
+             " told whose count: those of the lowest rank alone do from here on, and in later "
+             "trials from the begin. This trial has some too many, and too high iterations: let "
+             "one process alone print the metric (docs/plain.md)"});
   }
   return answer.line != Answer::Count::yes;
 }
@@ -427,6 +445,7 @@ void PlainSession::weigh(Printed printed) {
       return;
     case Kind::result:
       remark_kinds(printed.line);
+      remark_interleaved(printed);
       reader_.judged(keep(std::move(printed)));
       return;
   }
@@ -527,6 +546,19 @@ void PlainSession::remark_kinds(std::string_view line) {
                            ": each is a result, so the curve mixes them; if those like the first "
                            "alone are meant, " +
                            way_to_mean(*other)});
+}
+
+void PlainSession::remark_interleaved(const Printed& printed) {
+  if (!printed.closing) return;
+  const auto two = interleaved_.take(*printed.closing, printed.line);
+  if (!two) return;
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::interleaved,
+       "prints several lines of what seems to be one epoch, such as " + shown(two->first) +
+           " and " + shown(two->second) +
+           ": each is a result, so iterations are no epochs, and lines of several processes or "
+           "models are mixed in the curve. If they are, let one alone print '" +
+           named_ + "', or say how its lines are read: \"metrics\" (docs/plain.md)"});
 }
 
 /// It is a result, unless its trial has it already. Answers whether it is one.

@@ -16,6 +16,7 @@
 #include "tuner/execution/plain/checkpoint_watch.h"
 #include "tuner/execution/plain/launch_logs.h"
 #include "tuner/execution/reactor.h"
+#include "tuner/plain/interleaved_lines.h"
 #include "tuner/plain/line_splitter.h"
 #include "tuner/plain/metric_reader.h"
 #include "tuner/plain/own_count.h"
@@ -33,6 +34,7 @@ struct PlainHabits {
   bool trains_first = false;  ///< restored, it prints no result before it has trained
   OwnCount count = {};
   KnownKinds kinds = {};
+  KnownRanks ranks = {};
 };
 
 class PlainSession {
@@ -144,6 +146,7 @@ class PlainSession {
   void remark_summary(std::string_view line);
   void remark_bar(std::string_view line);
   void remark_kinds(std::string_view line);
+  void remark_interleaved(const Printed& printed);
   std::optional<ClosingLine> closing_of(std::string_view line, bool overwritten = false) const;
   bool tells_form(SaidAgain::Kind kind);
   std::vector<double> closing_values(const Metrics& metrics) const;
@@ -168,6 +171,7 @@ class PlainSession {
     std::uint32_t open_results = 0;
   };
   ProcessRanks ranks_;
+  InterleavedLines interleaved_;
   std::optional<Taken> ranked_;   ///< a line that waits, see ProcessRanks
   std::vector<Save> held_saves_;  ///< behind those, or behind a line that has not ended
   std::vector<Log> logs_;
