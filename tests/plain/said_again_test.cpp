@@ -417,6 +417,14 @@ TEST_CASE("Once lines have come twice, what bars show is no result", "[unit][pla
   CHECK(judged_in({training, training, line, training, line, training, line}) == "rrrrror");
   known = {};
   CHECK(judged_in({bar, bar, line, bar, line}) == "rrrrr");
+  // So does a bar's that has none.
+  known = {};
+  const std::string validation = "epoch 1 train_loss 0.3 val val_loss: 0.5";
+  CHECK(judged_in({bar, validation, bar, validation, bar, validation, validation, validation}) ==
+        "rrrrorrr");
+  CHECK(judged_in({bar, validation, bar, validation, bar, validation}) == "ororor");
+  known = {};
+  CHECK(judged_in({bar, bar, line, bar, line}) == "rrrrr");
   // So it is in all trials of the program.
   CHECK(judged_in({bar, bar, line, bar, line}) == "ooror");
 }

@@ -85,7 +85,10 @@ bool LineKinds::must_wait(const ClosingLine& line) const {
 /// end chooses nothing. Where lines that name no phase have come, a phase must come a third time,
 /// as theirs may be the next to.
 std::optional<Phase> LineKinds::settled_by(const ClosingLine& line) const {
-  const auto is_unnamed = [](const auto& kind) { return kind.phase == Phase::unnamed; };
+  // What bars name tells nothing of lines.
+  const auto is_unnamed = [&](const Kind& kind) {
+    return kind.phase == Phase::unnamed && (line.is_bar || !kind.is_bar);
+  };
   const auto begins_alike = [&](const Held& held) {
     return held.line.phase == Phase::unnamed && held.line.beginning == line.beginning;
   };
@@ -112,7 +115,9 @@ std::optional<Phase> LineKinds::settled_by(const ClosingLine& line) const {
 }
 
 std::vector<bool> LineKinds::settle_at_end() {
-  const auto is_unnamed = [](const Kind& kind) { return kind.phase == Phase::unnamed; };
+  const auto is_unnamed = [&](const Kind& kind) {
+    return kind.phase == Phase::unnamed && !(kind.is_bar && known_.has_lines);
+  };
   Phase most = Phase::unnamed;
   bool has_unnamed = std::any_of(kinds_.begin(), kinds_.end(), is_unnamed);
   for (const Held& held : held_) {
