@@ -810,6 +810,10 @@ TEST_CASE("Lines without a colon are the results, though a bar has one", "[unit]
   CHECK(first.remarked.contains(LaunchAdvisory::What::bar));
   const Outcome second = outcome_of(out, "", habits);
   CHECK(second.results == std::vector<double>{0.5, 0.4, 0.3});
+  // A last bar with the value of the one before is no result of its epoch either.
+  const std::string same = bar(1, "0.9") + "epoch 1 val_loss 0.5\n" + bar(2, "0.9") +
+                           "epoch 2 val_loss 0.4\n" + bar(3, "0.9");
+  CHECK(outcome_of(same, "", habits).results == std::vector<double>{0.5, 0.4});
   // What only praises a value of the bar's is prose.
   PlainHabits bars;
   const std::string best = "new best val_loss 0.81\n";

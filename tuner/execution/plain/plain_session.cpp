@@ -208,7 +208,8 @@ void PlainSession::read() {
 /// knows what would have come, and a line of another kind would be an iteration too many.
 void PlainSession::finish_results(SaveFold::End how) {
   if (const auto ranked = std::exchange(ranked_, std::nullopt)) read_line(*ranked);
-  if (auto last = how == SaveFold::End::done ? reader_.finish() : std::nullopt) {
+  const bool may_be_bars = how == SaveFold::End::done && !habits_.kinds.has_lines;
+  if (auto last = may_be_bars ? reader_.finish() : std::nullopt) {
     const std::uint64_t end = logs_[last->stream].at;
     weigh({"", std::nullopt, std::move(last->metrics), last->stream, end,
            time_of(last->stream, end)});
