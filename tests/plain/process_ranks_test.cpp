@@ -124,6 +124,8 @@ TEST_CASE("The lowest rank that prints results has them", "[unit][plain]") {
   CHECK(counted({"[rank7]"}) == "?");
   CHECK(counted({"rank 0", "rank 1", "rank 0"}) == "yny");
   CHECK(counted({"rank 1", "rank 0", "rank 1", "rank 0"}) == "nyny");
+  // A line of the lowest one that names its device alone.
+  CHECK(counted({"rank 0 epoch 1", "rank 1 epoch 1", "GPU 1 epoch 2", "rank 1 epoch 2"}) == "ynyn");
   // Of a matrix.
   CHECK(counted({"rank 4", "rank 8", "rank 16"}) == "yyy");
   CHECK(counted({"rank 4 epoch 1", "rank 4 epoch 2", "rank 8 epoch 1", "rank 8 epoch 2"}) ==

@@ -2,7 +2,9 @@
 // results: each may print them.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -75,14 +77,15 @@ class ProcessRanks {
     std::optional<std::vector<std::int64_t>> lowest = {};  ///< whose lines count
     std::set<std::vector<std::int64_t>> counted = {};      ///< ranks of lines that have
   };
+  /// What a launcher says and what a program says are one sort.
   Sort& sort_of(const ProcessLabel& label) {
-    return sorts_[label.kind == ProcessLabel::Kind::bare ? 1 : 0];
+    return sorts_.at(static_cast<std::size_t>(std::max(label.kind, ProcessLabel::Kind::rank)));
   }
   bool is_left_out(const ProcessLabel& label);
   bool has_copy(const ProcessLabel& label) const;
 
   KnownRanks& known_;
-  std::array<Sort, 2> sorts_;
+  std::array<Sort, 6> sorts_;
   std::deque<ProcessLabel> seen_;     ///< of the last lines with a result
   bool has_gone_back_ = false;        ///< one of them had a lower number than that before it
   std::optional<ProcessLabel> held_;  ///< of the line that waits
