@@ -618,9 +618,9 @@ TEST_CASE("A save before the first result of which nothing tells what it has is 
   Saving session;
   const auto launched = session.run(
       "sleep 0.2; echo x > saved/t; mv saved/t saved/last; sleep 0.6; printf 'loss: 1\\nloss: "
-      "2\\nloss: 3\\n'; sleep 60",
+      "2\\nloss: 3\\nloss: 4\\n'; sleep 60",
       "last");
-  for (int i = 0; i < 3; ++i) session.step(launched);
+  for (int i = 0; i < 4; ++i) session.step(launched);
   session.wait_for<LaunchAdvisory>(launched);
   CHECK(session.remarks(launched, LaunchAdvisory::What::no_order) == 1);
   CHECK(session.found(launched).empty());
