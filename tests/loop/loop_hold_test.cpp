@@ -326,6 +326,20 @@ TEST_CASE("A synchronous population waits for the one that is held by hand", "[l
     CHECK(harness.trial(other).iteration == 4);
     CHECK(harness.trial(other).attempt == 1);
   }
+  const auto says = [&](const std::string& what) {
+    return std::any_of(harness.told.begin(), harness.told.end(), [&](const std::string& line) {
+      return line.find(what) != std::string::npos;
+    });
+  };
+  CHECK(
+      says("3 trials are left waiting: the scheduler would go on only after results of what was "
+           "paused by hand"));
+  CHECK_FALSE(says("there are no more"));
+  harness.resume.trials = {TrialId{1}};
+  (void)harness.run();
+  harness.resume.trials.clear();
+  (void)harness.run();
+  for (const auto& trial : harness.experiment.trials()) CHECK(trial.iteration == 10);
 }
 
 TEST_CASE("Schedulers that pause by themselves lose no trial to pauses by hand", "[loop][hold]") {

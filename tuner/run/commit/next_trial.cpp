@@ -178,8 +178,10 @@ std::vector<std::string> NextTrial::what_waits() const {
   }
   if (waiting > 0) {
     sentences.push_back(std::to_string(waiting) + (waiting == 1 ? " trial is" : " trials are") +
-                        " left waiting: the scheduler would go on only after results of new "
-                        "trials, and there are no more");
+                        " left waiting: the scheduler would go on only after results of " +
+                        (held.empty() ? "new trials, and there are no more"
+                                      : "what was paused by hand, or of new trials; once there "
+                                        "are some, tune resume goes on with all"));
   }
   return sentences;
 }
