@@ -102,9 +102,9 @@ std::optional<ProcessLabel> process_label(std::string_view line, std::string_vie
   using Kind = ProcessLabel::Kind;
   constexpr std::size_t most_before = 512, most_unnamed = 64;
   if (line.find_first_of("0123456789") == line.npos) return std::nullopt;
-  const auto at = name.empty() ? std::nullopt : place_of_number(line, name);
-  const std::string before =
-      without_times(line.substr(0, std::min(at.value_or(most_unnamed), most_before)));
+  const auto place = name.empty() ? std::nullopt : place_of_number(line, name);
+  const std::size_t at = place.value_or(most_unnamed);
+  const std::string before = without_times(line.substr(0, std::min(at, most_before)));
   const std::vector<std::int64_t> named = named_counts_in(before);
   ProcessLabel label;
   static const re2::RE2 launcher(
@@ -118,7 +118,7 @@ std::optional<ProcessLabel> process_label(std::string_view line, std::string_vie
     label.numbers = {number_of(by_torch.empty() ? by_mpi : by_torch)};
   } else {
     find_words(before, false, label);
-    if (label.numbers.empty() && at) find_words(line.substr(*at), true, label);
+    if (label.numbers.empty() && place) find_words(line.substr(at), true, label);
     if (label.numbers.empty() && !named.empty() &&
         re2::RE2::PartialMatch(as_piece(before), bare, &digits)) {
       label.kind = Kind::bare;
