@@ -3,17 +3,10 @@
 #include "tuner/execution/plain/plain_session.h"
 
 #include <algorithm>
-#include <iterator>
-#include <limits>
 #include <set>
 #include <utility>
 
 #include "trainable/values.h"
-#include "tuner/base/clean_text.h"
-#include "tuner/base/count_of.h"
-#include "tuner/base/decimal.h"
-#include "tuner/plain/named_number.h"
-#include "tuner/plain/seen_names.h"
 #include "tuner/process/system_clock.h"
 
 namespace tune {
@@ -22,55 +15,16 @@ namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr int blocks_at_once = 4;
-constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
-
-constexpr std::size_t shown_bytes = 200;
 
 constexpr double s_per_ns = 1e-9;
 
 double unix_s() { return static_cast<double>(unix_ns()) * s_per_ns; }
-
-std::string shown(std::string_view line) {
-  return "'" + clean_text(line.substr(0, shown_bytes)) + "'";
-}
 
 /// As if the program had named its iteration.
 Metrics with_iteration(const Metrics& metrics, std::int64_t iteration) {
   Json object = Json::parse(metrics.text);
   object["training_iteration"] = iteration;
   return parse_metrics(object.dump());
-}
-
-LaunchAdvisory::What what_of(ReadingRemark::What what) {
-  switch (what) {
-    case ReadingRemark::What::cut:
-      return LaunchAdvisory::What::cut;
-    case ReadingRemark::What::no_result:
-      return LaunchAdvisory::What::no_result;
-    case ReadingRemark::What::no_colon:
-      return LaunchAdvisory::What::no_colon;
-    case ReadingRemark::What::other_table:
-      return LaunchAdvisory::What::other_table;
-    case ReadingRemark::What::lost_row:
-      return LaunchAdvisory::What::lost_row;
-    case ReadingRemark::What::doubtful_row:
-      return LaunchAdvisory::What::doubtful_row;
-    case ReadingRemark::What::two_numbers:
-      break;
-  }
-  return LaunchAdvisory::What::two_numbers;
-}
-
-LaunchAdvisory::What what_of(UnreadMetric::Remark::What what) {
-  switch (what) {
-    case UnreadMetric::Remark::What::silent:
-      return LaunchAdvisory::What::silent;
-    case UnreadMetric::Remark::What::other_name:
-      return LaunchAdvisory::What::other_name;
-    case UnreadMetric::Remark::What::unread:
-      break;
-  }
-  return LaunchAdvisory::What::unread;
 }
 
 }  // namespace
@@ -337,67 +291,24 @@ bool PlainSession::is_of_other_process(const Taken& line) {
   }
   if (answer.line == Answer::Count::later) ranked_ = line;
   if (answer.line == Answer::Count::no && may_close) {
-    remarked_.push_back(
-        {launch_, LaunchAdvisory::What::other_rank,
-         "prints " + shown(line.text) +
-             ", and results by a process of a lower rank, too: those of the lowest rank are its "
-             "results, and what others print counts as none. If that is no process, say how "
-             "results are read: \"metrics\" (docs/plain.md)"});
+    remark_other_rank(line.text);
   }
   if (answer.is_late) {
     saves_.doubt(true);
-    remarked_.push_back(
-        {launch_, LaunchAdvisory::What::late_rank,
-         "has had results of several processes before " + shown(line.text) +
-             " told whose count: those of the lowest rank alone do from here on, and in later "
-             "trials from the begin. This trial has some too many, and too high iterations: let "
-             "one process alone print the metric (docs/plain.md)"});
+    remark_late_rank(line.text);
   }
   return answer.line != Answer::Count::yes;
 }
 
 void PlainSession::read_line(const Taken& line) {
   auto metrics = reader_.read(line.text, line.overwritten, line.log);
-  for (const ReadingRemark& remark : reader_.take_remarks()) {
-    remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
-  }
+  for (const ReadingRemark& remark : reader_.take_remarks()) remark_reading(remark);
   if (!metrics && line.text.find_first_of("0123456789") != line.text.npos) unread_.note_line();
   remark_lacking(false);
   said_again_.see(line.log, line.text);
   if (!metrics) return;
   weigh({line.text, closing_of(line.text, line.overwritten && !line.is_open), std::move(*metrics),
          line.log, line.end, time_of(line.log, line.end)});
-}
-
-/// A result waits for all metrics that the spec goes by. One that is printed once gives its trial
-/// one result, and a scheduler nothing to judge.
-void PlainSession::remark_lacking(bool is_last) {
-  constexpr std::size_t many = 5;
-  const std::size_t least = is_last ? 2 : many;
-  const std::size_t times = reader_.times_waiting();
-  if (has_said_lacking_ || times < least || !saves_.has_printed()) return;
-  has_said_lacking_ = true;
-  const std::vector<std::string> missing = reader_.lacking();
-  std::string lacking, printed;
-  for (const std::string& name : closing_) {
-    const bool is_missing = std::find(missing.begin(), missing.end(), name) != missing.end();
-    std::string& names = is_missing ? lacking : printed;
-    names += (names.empty() ? "'" : " and '") + name + "'";
-  }
-  remarked_.push_back(
-      {launch_, LaunchAdvisory::What::lacking,
-       "has printed " + printed + " " + std::to_string(times) +
-           " times since its result of iteration " + std::to_string(saves_.last()) + ", and " +
-           lacking + " not once: a result waits for all metrics that the spec goes by, those of " +
-           "constraints, too. Print each of them with each result (docs/plain.md)"});
-}
-
-/// What a stop rule or a scheduler goes by may be called otherwise: after a few results, or at its
-/// end, what comes with each result has come.
-void PlainSession::remark_never_read() {
-  if (std::exchange(has_looked_for_never_read_, true) || reader_.never_read().empty()) return;
-  const auto sentence = other_name_of(reader_.never_read(), tail());
-  if (sentence) remarked_.push_back({launch_, LaunchAdvisory::What::other_name, *sentence});
 }
 
 /// Of the line that was read last.
@@ -430,9 +341,7 @@ void PlainSession::weigh(Printed printed) {
       held_.push_back(std::move(printed));
       return;
     case Kind::echo:
-      remarked_.push_back({launch_, LaunchAdvisory::What::echo,
-                           "says each result on standard output and on standard error, such as " +
-                               shown(printed.line) + ": it counts once"});
+      remark_echo(printed.line);
       return;
     case Kind::summary:
       remark_summary(printed.line);
@@ -493,75 +402,6 @@ std::uint32_t PlainSession::open_results() const {
   return open;
 }
 
-/// How only lines like `line` are read.
-std::string PlainSession::way_to_mean(std::string_view line) const {
-  const auto closing = named_.empty() ? std::nullopt : closing_line(line, named_);
-  const std::string name = closing ? way_to_name(line, named_, closing->word) : "";
-  if (!name.empty()) return "name the metric '" + clean_text(name) + "' (docs/plain.md)";
-  const auto proposed =
-      closing ? expression_from(line, named_, closing->word) : ProposedExpression();
-  if (proposed.text.empty()) {
-    return "say how results are read: \"metrics\" (docs/plain.md)";
-  }
-  return "say how they are read, here as " + proposed.number +
-         ": --set 'trainable/plain/metrics=" + Json{{named_, proposed.text}}.dump() +
-         "' (docs/plain.md)";
-}
-
-void PlainSession::remark_summary(std::string_view line) {
-  remarked_.push_back(
-      {launch_, LaunchAdvisory::What::summary,
-       "sums up with " + shown(line) +
-           ", which has another form than its results, or stands below a title, and counts as "
-           "none; if it is one, say how results are read: \"metrics\" (docs/plain.md)"});
-}
-
-void PlainSession::remark_bar(std::string_view line) {
-  remarked_.push_back({launch_, LaunchAdvisory::What::bar,
-                       "prints '" + named_ +
-                           "' in a progress bar and in lines of its own: the lines are the "
-                           "results, and what the bar shows, such as " +
-                           shown(line) +
-                           ", counts as none. What it showed before the second such line has "
-                           "counted; a later trial has the lines alone (docs/plain.md)"});
-}
-
-void PlainSession::remark_other(std::string_view line) {
-  const Phase counted = habits_.kinds.counted.value_or(Phase::unnamed);
-  const std::string those =
-      counted == Phase::unnamed
-          ? "its lines that name no phase are the results"
-          : std::string("its lines of ") + to_string(counted) + " are the results";
-  remarked_.push_back({launch_, LaunchAdvisory::What::other_kind,
-                       "prints '" + named_ + "' in lines of several kinds: " + those +
-                           ", and others, such as " + shown(line) +
-                           ", count as none; if these are meant, " + way_to_mean(line)});
-}
-
-void PlainSession::remark_kinds(std::string_view line) {
-  const auto other = said_again_.kinds().take_other();
-  if (!other) return;
-  remarked_.push_back({launch_, LaunchAdvisory::What::several_kinds,
-                       "prints '" + named_ + "' in lines of several kinds, such as " +
-                           shown(*other) + " and " + shown(line) +
-                           ": each is a result, so the curve mixes them; if those like the first "
-                           "alone are meant, " +
-                           way_to_mean(*other)});
-}
-
-void PlainSession::remark_interleaved(const Printed& printed) {
-  if (!printed.closing) return;
-  const auto two = interleaved_.take(*printed.closing, printed.line);
-  if (!two) return;
-  remarked_.push_back(
-      {launch_, LaunchAdvisory::What::interleaved,
-       "prints several lines of what seems to be one epoch, such as " + shown(two->first) +
-           " and " + shown(two->second) +
-           ": each is a result, so iterations are no epochs, and lines of several processes or "
-           "models are mixed in the curve. If they are, let one alone print '" +
-           named_ + "', or say how its lines are read: \"metrics\" (docs/plain.md)"});
-}
-
 /// It is a result, unless its trial has it already. Answers whether it is one.
 bool PlainSession::keep(Printed printed) {
   std::int64_t count = saves_.last() + 1;
@@ -613,18 +453,7 @@ bool PlainSession::is_restored(std::string_view line, const Metrics& metrics) {
   habits_.trains_first = habits_.trains_first || what == FirstResult::trained;
   if (habits_.trains_first && !has_its_count) return false;
   has_result_of_checkpoint_ = what == FirstResult::evaluated;
-  const std::string begin = "has gone on from a checkpoint and begins with the result of that, '" +
-                            clean_text(line.substr(0, shown_bytes)) + "', ";
-  const std::string remedy =
-      ": name an expression for \"training_iteration\" where iterations are printed "
-      "(docs/plain.md)";
-  remarked_.push_back(
-      {launch_, LaunchAdvisory::What::repeated,
-       begin + (has_result_of_checkpoint_
-                    ? "which counts as none. If it has trained before that" + remedy
-                    : "which counts, as it may have trained before that. If it has not, an "
-                      "iteration too many is counted" +
-                          remedy)});
+  remark_restored(line);
   return has_result_of_checkpoint_;
 }
 
@@ -634,15 +463,6 @@ PrintTime PlainSession::time_of(std::size_t log, std::uint64_t end) const {
   const double lag_s = static_cast<double>(seen->lag_ns) * s_per_ns;
   return {.at_s = static_cast<double>(seen->ns) * s_per_ns,
           .lag_s = std::max(lag_s, PrintTime::watched_lag_s)};
-}
-
-void PlainSession::say_odd_count(double iteration) {
-  if (std::exchange(has_said_odd_count_, true)) return;
-  std::string number;
-  append_decimal(number, iteration);
-  remarked_.push_back({launch_, LaunchAdvisory::What::odd_count,
-                       "has printed a result with training_iteration " + number +
-                           ", which counts as none: iterations count from 1"});
 }
 
 void PlainSession::find(SavedFiles checkpoint, bool on_signal) {
@@ -674,36 +494,10 @@ void PlainSession::say_checkpoints(std::vector<Wakeup>& wakeups) {
   say_unknown_order(wakeups);
 }
 
-/// Without it, its user would wonder why a trial begins anew, or why a checkpoint has the score of
-/// another model.
-void PlainSession::say_unknown_order(std::vector<Wakeup>& wakeups) {
-  const bool is_to_say = saves_.has_left_out() || saves_.has_guessed();
-  if (!is_to_say || std::exchange(has_said_unknown_order_, true)) return;
-  const std::string what =
-      saves_.has_left_out()
-          ? "saved before its first result, or elsewhere, and nothing tells which result that has: "
-            "it is not kept. "
-          : "saves between its results, and nothing proves so far whether it saves before it "
-            "prints, or after: the earlier result is taken, \"or later\", which may be that of the "
-            "model before. ";
-  wakeups.emplace_back(
-      LaunchAdvisory{launch_, LaunchAdvisory::What::no_order,
-                     what + "If it saves before it prints, say \"saved\": \"before_result\", else "
-                            "\"after_result\" (docs/plain.md)"});
-}
-
 bool PlainSession::stay() {
   asked_.reset();
   has_stayed_ = saves_.stay();
   return has_stayed_;
-}
-
-void PlainSession::note_left_running(std::size_t processes) {
-  left_running_ = "left " + count_of(processes, "process", "processes") + " running, which " +
-                  (processes == 1 ? "was" : "were") +
-                  " ended: a program must stay in the foreground until it has trained";
-  remarked_.push_back(
-      {launch_, LaunchAdvisory::What::left_running, "has exited with code 0 and " + left_running_});
 }
 
 void PlainSession::end(const ExitStatus& status) {
@@ -756,24 +550,6 @@ void PlainSession::say_end(std::vector<Wakeup>& wakeups) {
     wakeups.emplace_back(
         Faulted{launch_, unread_.sentence_at_end(reader_.lacking(), tail(), left_running_)});
   }
-}
-
-void PlainSession::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
-  if (!unread_.is_due(age_s)) return;
-  if (saves_.has_printed() || !held_.empty() || status_ || saves_.is_leaving()) return;
-  if (auto remark = unread_.remark(age_s, reader_.lacking(), [this] { return tail(); })) {
-    wakeups.emplace_back(
-        LaunchAdvisory{launch_, what_of(remark->what), std::move(remark->sentence)});
-  }
-}
-
-/// What the logs have last.
-std::string PlainSession::tail() const {
-  std::string seen;
-  for (std::size_t log = 0; log < logs_.size(); ++log) {
-    seen += files_->before(log, logs_[log].at, tail_bytes) + "\n";
-  }
-  return seen;
 }
 
 }  // namespace tune

@@ -121,7 +121,6 @@ class PlainSession {
   void take(Taken line);
   bool is_of_other_process(const Taken& line);
   void read_line(const Taken& line);
-  void say_odd_count(double iteration);
   bool is_restored(std::string_view line, const Metrics& metrics);
   std::optional<std::int64_t> count_behind_guess(std::string_view line) const;
   PrintTime time_of(std::size_t log, std::uint64_t end) const;
@@ -139,20 +138,29 @@ class PlainSession {
   void release(const std::vector<bool>& counts, bool are_odd = false);
   void release_saves(std::optional<std::size_t> ended);
   std::uint32_t open_results() const;
-  std::string way_to_mean(std::string_view line) const;
-  void remark_lacking(bool is_last);
-  void remark_never_read();
-  void remark_other(std::string_view line);
-  void remark_summary(std::string_view line);
-  void remark_bar(std::string_view line);
-  void remark_kinds(std::string_view line);
-  void remark_interleaved(const Printed& printed);
   std::optional<ClosingLine> closing_of(std::string_view line, bool overwritten = false) const;
   bool tells_form(SaidAgain::Kind kind);
   std::vector<double> closing_values(const Metrics& metrics) const;
   void say_checkpoints(std::vector<Wakeup>& wakeups);
-  void say_unknown_order(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
+
+  // plain_remarks.cpp
+  void remark_reading(const ReadingRemark& remark);
+  void remark_other_rank(std::string_view line);
+  void remark_late_rank(std::string_view line);
+  void remark_echo(std::string_view line);
+  void remark_restored(std::string_view line);
+  void remark_lacking(bool is_last);
+  void remark_never_read();
+  void remark_summary(std::string_view line);
+  void remark_bar(std::string_view line);
+  void remark_other(std::string_view line);
+  void remark_kinds(std::string_view line);
+  void remark_interleaved(const Printed& printed);
+  void say_odd_count(double iteration);
+  void say_unknown_order(std::vector<Wakeup>& wakeups);
+  std::string way_to_mean(std::string_view line) const;
+  static constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
   std::string tail() const;
 
   LaunchId launch_;
