@@ -23,10 +23,10 @@ class Control(DriverCase):
             pass
 
     def test_after_the_time_budget_the_command_to_go_on_names_a_longer_one(self):
-        driver = self.run_blocked(time_budget_s=1, last_result_grace_s=100)
+        driver = self.run_blocked(time_budget_s=3, last_result_grace_s=100)
         self.wait_until(lambda: self.json("status", "results/spec")["stop_reason"], "the end of the time")
         self.let_go()
-        command = f"tune resume {self.path('results/spec')} --time-budget-s 2"
+        command = f"tune resume {self.path('results/spec')} --time-budget-s 6"
         self.assertIn(command, self.finish(driver, expect=0))
         self.assertIn(command, self.tune("status", "results/spec").out)
         self.tune(*command.split()[1:-1], "1e6", "--progress", "none")

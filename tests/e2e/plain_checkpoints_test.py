@@ -388,7 +388,7 @@ for epoch in range(1, 6):
         self.assertIn("it may be the model of a later one", self.tune("best", "results/between").out)
 
     def test_a_resume_knows_what_was_learnt_of_the_order_of_saves_and_results(self):
-        # It trains, saves, evaluates for as long, and prints; its lines do not count.
+        # It trains, saves, evaluates for as long, and prints; its lines do not count. The first trial's end tells that.
         self.write("first.py", """
 import json, os, sys, time
 file = sys.argv[1] + "/last.json"
@@ -396,7 +396,7 @@ epoch = 0
 if os.path.exists(file):
     with open(file) as saved:
         epoch = json.load(saved)["epoch"]
-while epoch < 20:
+while epoch < 12:
     time.sleep(0.15)
     epoch += 1
     with open(sys.argv[1] + "/new", "w") as saved:
@@ -408,10 +408,10 @@ while epoch < 20:
         self.write("first.json", {
             "trainable": {"command": [sys.executable, "first.py", "${checkpoint_dir}"],
                           "plain": {"checkpoints": "last.json"}},
-            "param_space": {}, "num_samples": 1, "metric": "loss", "mode": "min"})
+            "param_space": {}, "num_samples": 2, "max_concurrent_trials": 1, "metric": "loss", "mode": "min"})
 
         def rows():
-            return self.iterations("first", 0) if os.path.exists(self.trial("first", 0, "result.json")) else []
+            return self.iterations("first", 1) if os.path.exists(self.trial("first", 1, "result.json")) else []
 
         def while_it_runs(words, iteration, act):
             with subprocess.Popen([TUNE, *words, "--progress", "none"], cwd=self.dir,
@@ -424,28 +424,60 @@ while epoch < 20:
                 finally:
                     driver.kill()
 
-        while_it_runs(["run", "first.json"], 7, lambda driver: driver.kill())
+        while_it_runs(["run", "first.json"], 4, lambda driver: driver.kill())
         known = rows()[-1]
         # Nothing but what is recorded tells this driver the order: it pauses with the first result.
         while_it_runs(["resume", "results/first"], known + 1, lambda _: self.tune("pause", "results/first"))
         self.tune("resume", "results/first", "--progress", "none")
-        self.assertEqual(self.iterations("first", 0), list(range(1, 21)))
-        with open(self.trial("first", 0, "result.json"), encoding="utf-8") as file:
+        self.assertEqual(self.iterations("first", 1), list(range(1, 13)))
+        with open(self.trial("first", 1, "result.json"), encoding="utf-8") as file:
             losses = [json.loads(line)["loss"] for line in file]
-        self.assertEqual(losses, [1 + epoch / 1000 for epoch in range(1, 21)])
-        self.assertEqual([kept for kept in self.checkpoints("first", 0) if kept[0] != kept[1]], [])
-        self.assertFalse(any(each["is_guess"] for each in self.json("checkpoints", "results/first")))
+        self.assertEqual(losses, [1 + epoch / 1000 for epoch in range(1, 13)])
+        self.assertEqual([kept for kept in self.checkpoints("first", 1) if kept[0] != kept[1]], [])
+        self.assertFalse(any(each["is_guess"] for each in self.json("checkpoints", "results/first")
+                             if each["trial_id"] == "trial_00001"))
+
+    def test_a_save_of_what_is_not_trained_does_not_tell_that_a_program_saves_first(self):
+        # It saves what it begins with, then trains, prints, evaluates and saves.
+        self.write("initial.py", """
+import json, os, sys, time
+file = sys.argv[1] + "/last.json"
+def save(epoch):
+    with open(sys.argv[1] + "/new", "w") as saved:
+        json.dump({"epoch": epoch}, saved)
+    os.rename(sys.argv[1] + "/new", file)
+save(0)
+for epoch in range(1, 9):
+    time.sleep(0.15)
+    print(f"loss: {1 / epoch}", flush=True)
+    time.sleep(0.15)
+    save(epoch)
+""")
+        self.write("initial.json", {
+            "trainable": {"command": [sys.executable, "initial.py", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "last.json"}},
+            "param_space": {}, "num_samples": 2, "max_concurrent_trials": 1, "metric": "loss", "mode": "min"})
+        self.tune("run", "initial.json", "--progress", "none")
+        for trial in range(2):
+            kept = self.checkpoints("initial", trial)
+            self.assertTrue(kept)
+            self.assertEqual([each for each in kept if each[0] > each[1]], [])
+            wrong = [index for index, each in enumerate(kept) if each[0] != each[1]]
+            listed = [each for each in self.json("checkpoints", "results/initial")
+                      if each["trial_id"] == f"trial_{trial:05}"]
+            self.assertEqual([index for index in wrong if not listed[index]["is_guess"]], [])
 
     def test_a_result_that_was_taken_back_and_never_comes_again_is_nowhere(self):
         # It counts by itself, dies with its third result, and skips that when it goes on.
         self.write("skips.py", """
-import json, os, signal, sys
+import json, os, signal, sys, time
 file = sys.argv[1] + "/last.json"
 step, skips = 0, os.path.exists(file)
 if skips:
     with open(file) as saved:
         step = json.load(saved)
 while step < 60:
+    time.sleep(0.3)
     step += 20 if skips and step == 20 else 10
     print(f"step {step} loss={0.5 if step == 30 else 100 / step}", flush=True)
     if step == 30:

@@ -62,7 +62,14 @@ bool EventStream::find_journal(const Visit& visit) {
     const auto generation = paths::parse_journal(entry.name);
     // The driver may be about to put one more in force; what comes after that is not its own.
     if (!entry.is_regular || !generation || *generation > current + 1) continue;
-    const auto header = read_journal_header(files_, directory_ / entry.name);
+    std::optional<JournalHeader> header;
+    try {
+      header = read_journal_header(files_, directory_ / entry.name);
+    } catch (const Error&) {
+      // A driver may have removed it just now: another one is in force by then.
+      if (files_.exists(directory_ / entry.name)) throw;
+      return find_journal(visit);
+    }
     if (!header) continue;
     int& newest = journals[header->first];
     newest = std::max(newest, *generation);

@@ -132,10 +132,8 @@ std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double 
 /// save would replace each in its place before it was copied, and none would be kept. One before
 /// the first result has nothing to be named by until then, and gives way to those behind it.
 bool SaveFold::is_early(double now_s) const {
-  constexpr std::size_t most_printed_first = 4;
   constexpr double short_s = 0.5, long_s = 2;
-  if (order() || end_) return false;
-  if (is_leaving_) return !is_settled_;
+  if (order() || end_ || is_leaving_) return false;
   const auto is_over = [&](const Waiting& of) {
     return first_behind(of.what.printed_before) != printed_.begin() && now_s - of.found_s > long_s;
   };
@@ -321,7 +319,11 @@ void SaveFold::note_last_saves() {
   const bool is_each = saved_behind_[1] > saved_behind_[0] && saved_behind_[0] >= began_;
   if (!is_each) return;
   const auto note = [this](SavedWhen when) {
-    if (!has_all_gaps_) return order_.note(when, SaveOrder::enough);
+    // Without them a save behind the last result may be one more of who saves first.
+    if (!has_all_gaps_) {
+      if (when == SavedWhen::before_result) order_.note(when, SaveOrder::enough);
+      return;
+    }
     const bool has_first = first_gaps_[0] > 0;
     if (has_first == (when == SavedWhen::before_result)) order_.note_end(when);
   };

@@ -58,10 +58,12 @@ class SaveFold {
   /// The program is leaving: results that it prints from now on are only named in its saves, and
   /// never taken.
   void leave() { is_leaving_ = true; }
-  /// Told to leave, it may still show by what it does whether it prints first: what it has saved is
-  /// not named before that is known, it has ended, or nobody waits for it any more, `settle`.
-  bool is_order_awaited() const { return !order() && !end_ && !waiting_.empty(); }
-  void settle() { is_settled_ = true; }
+  /// It has saved, and nothing tells which result that has: it, or another trial, may do so soon.
+  /// Of one that has printed several results, and has not shown it, nothing is awaited.
+  bool is_order_awaited() const {
+    const bool has_saved = !waiting_.empty() || last_found_ > began_;
+    return !order() && !end_ && has_saved && printed_.size() < most_printed_first;
+  }
   /// Whether results may be missing: then it may have more iterations than are counted.
   void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
   /// What it has begun with is known after all.
@@ -125,6 +127,7 @@ class SaveFold {
     double found_s = 0;  ///< Unix time
   };
   static constexpr std::size_t most_printed = 10'000;
+  static constexpr std::size_t most_printed_first = 4;
   static constexpr std::size_t most_voting = 16;
 
   std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
@@ -171,7 +174,6 @@ class SaveFold {
   bool is_doubted_ = false;
   std::optional<End> end_;
   bool is_leaving_ = false;
-  bool is_settled_ = false;
   bool has_dropped_ = false;  ///< results, as it was leaving
   bool has_left_out_ = false;
   bool has_guessed_ = false;

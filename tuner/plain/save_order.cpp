@@ -25,10 +25,10 @@ std::optional<SavedWhen> most_of(std::int64_t after, std::int64_t before, std::i
 }
 
 /// Whether the nearer side is too short for an evaluation, or for a round of training, of a program
-/// of which the other one takes so long: who evaluates for a second trains for more than a moment.
+/// of which the other one takes so long.
 bool is_beside(double near_s, double far_s) {
   constexpr double factor = 10;
-  constexpr double moment_s = 0.1;
+  constexpr double moment_s = 0.02;
   constexpr double factor_alone = 100;
   return far_s > factor_alone * near_s || (near_s <= moment_s && far_s > factor * near_s);
 }
@@ -56,20 +56,17 @@ std::optional<SaveVote> vote_of(const SaveMoment& save) {
   return std::nullopt;
 }
 
-/// Times and the first saves may contradict each other. A save before the first result may be of a
-/// model that is not trained yet; or training is so short, and an evaluation so long, that a save
-/// lies beside the result before it. That there was none speaks against a program that saves first:
-/// that would have left out its first one alone.
+/// Where the first saves lie proves nothing: one before the first result may be of a model that is
+/// not trained yet, and who has none there may begin to save with its second epoch. But it speaks
+/// against times: training may be so short, and an evaluation so long, that a save lies beside the
+/// result before it. That there was none speaks against a program that saves first.
 std::optional<SavedWhen> SaveOrder::known() const {
   if (end_after_ + end_before_ > 0) return most_of(end_after_, end_before_, 1);
   const auto timed = most_of(after_, before_, enough);
-  const auto first = most_of(first_after_, first_before_, 1);
-  const bool is_contradicted = timed == SavedWhen::after_result
-                                   ? has_saved_first_
-                                   : timed && first == SavedWhen::after_result;
-  const auto own = timed ? timed : first;
-  if (is_contradicted || !own) return earlier_;
-  return earlier_ && earlier_ != own ? std::nullopt : own;
+  const bool is_contradicted =
+      timed == SavedWhen::after_result ? has_saved_first_ : first_after_ > first_before_;
+  if (is_contradicted || !timed) return earlier_;
+  return earlier_ && earlier_ != timed ? std::nullopt : timed;
 }
 
 bool SaveOrder::may_be(SavedWhen when) const {

@@ -40,8 +40,8 @@ struct SaveVote {
 std::optional<SaveVote> vote_of(const SaveMoment& save);
 
 /// What all runs of one program say together, the strongest first: how runs that ended well have
-/// ended, how near saves lie to their results, and where the first saves of a run lie; and what
-/// drivers before this one had learnt, where these say nothing or contradict each other.
+/// ended, and how near saves lie to their results, unless the first saves of a run contradict that;
+/// and what drivers before this one had learnt, where these say nothing or contradict each other.
 class SaveOrder {
  public:
   /// What was known when the driver began.

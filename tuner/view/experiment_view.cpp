@@ -24,6 +24,11 @@
 namespace tune {
 
 void require_experiment(const std::filesystem::path& directory) {
+  if (directory.empty()) {
+    throw user_error(
+        "name the experiment's directory: what was given is empty, perhaps a variable "
+        "that is not set");
+  }
   std::error_code ignored;
   if (std::filesystem::is_regular_file(directory, ignored)) {
     throw user_error(directory.string() +

@@ -313,7 +313,8 @@ std::optional<std::string> words_to_repeat(const std::filesystem::path& director
                                      " of " + std::to_string(trials.size()) + " failed"
                                : "") +
                    ". Either\n" + ways +
-                   "  or use another name:  tune run ... --name OTHER\n"
+                   (ways.empty() ? "  use another name:     " : "  or use another name:  ") +
+                   "tune run ... --name OTHER\n"
                    "  or remove it:         rm -r " +
                    word);
 }

@@ -300,14 +300,16 @@ int show_command(const ShowRequest& request) {
   }
   if (has_more) lines.emplace_back("", "... and more: --json");
   key = "checkpoints";
+  const std::size_t before = trial.checkpoints.size() - trial.present_checkpoints().size();
   for (const auto& checkpoint : trial.checkpoints) {
     const auto place = paths::checkpoint(own, checkpoint.index);
+    const bool is_earlier = &checkpoint < trial.checkpoints.data() + before;
     lines.emplace_back(
         std::exchange(key, ""),
         place.filename().string() + ", iteration " + iteration_text(checkpoint) + ", " +
             format_bytes(static_cast<double>(checkpoint.bytes)) +
             (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
-            place_remark(place));
+            (is_earlier ? ", of before its config changed" : "") + place_remark(place));
   }
   lines.emplace_back("directory", own.string());
   print_pairs(lines);

@@ -161,8 +161,11 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
     has_saved = has_saved || (told_to_save_ns_ && changed_ns >= *told_to_save_ns_);
     plain_.session->find(std::move(each), signalled_ns_ && changed_ns >= *signalled_ns_);
   }
-  has_saved = has_saved || (is_to_leave_ && plain_.session->has_checkpoint_of_last());
-  if (is_to_leave_ && !has_saved && news == News::quiesced) has_saved = !waits_for_order();
+  const bool is_named =
+      plain_.session->has_checkpoint_of_last() && !plain_.session->is_order_awaited();
+  if (is_to_leave_ && !has_saved) {
+    has_saved = is_named || (news == News::quiesced && !waits_for_order());
+  }
   if (news == News::last) {
     plain_.session->end(*status_);
     is_all_gone_ = true;
@@ -178,10 +181,8 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
 
 /// Whether it is given another second.
 bool Child::waits_for_order() {
-  if (!plain_.session->is_order_awaited() || seconds_to_leave_ == most_seconds_to_leave) {
-    plain_.session->settle();
-    return false;
-  }
+  const bool may_wait = seconds_to_leave_ < most_seconds_to_leave;
+  if (!may_wait || !plain_.session->is_order_awaited()) return false;
   ++seconds_to_leave_;
   shared_.watch->quiesce(launch_, time_to_begin_s);
   return true;

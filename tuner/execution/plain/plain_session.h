@@ -57,10 +57,8 @@ class PlainSession {
   bool has_checkpoint_of_last() const { return saves_.has_checkpoint_of_last(); }
   /// It is leaving: results that it prints from now on are reported only as part of its saves.
   void leave() { saves_.leave(); }
-  /// What it has saved waits for the order of saves and results to be known.
+  /// It has saved, and what it does next may tell which results that has.
   bool is_order_awaited() const { return saves_.is_order_awaited(); }
-  /// It is not waited for any more.
-  void settle() { saves_.settle(); }
   /// It has ended by itself, and the rest of its results is to be delivered after all. False: some
   /// of them were dropped.
   bool stay();
