@@ -38,8 +38,8 @@ TEST_CASE("What was printed while nobody looked tells nothing of a save beside i
   // It may have been printed at once, and was seen an epoch later.
   for (const double lag_s : {PrintTime::watched_lag_s, 1.2}) {
     const auto vote = vote_of({.result_before = PrintTime{1000, PrintTime::watched_lag_s},
-                               .begun_s = 1000.02,
-                               .ended_s = 1000.03,
+                               .begun_s = 1000.005,
+                               .ended_s = 1000.006,
                                .result_behind = PrintTime{1001.5, lag_s},
                                .now_s = 1002});
     CHECK(vote.has_value() == (lag_s < 1));

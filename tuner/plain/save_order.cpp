@@ -28,7 +28,7 @@ std::optional<SavedWhen> most_of(std::int64_t after, std::int64_t before, std::i
 /// of which the other one takes so long.
 bool is_beside(double near_s, double far_s) {
   constexpr double factor = 10;
-  constexpr double moment_s = 0.02;
+  constexpr double moment_s = 0.01;
   constexpr double factor_alone = 100;
   return far_s > factor_alone * near_s || (near_s <= moment_s && far_s > factor * near_s);
 }
