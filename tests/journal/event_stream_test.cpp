@@ -1,9 +1,11 @@
 // Reading the events of an experiment by number, while it is written and after.
 #include "tuner/journal/event_stream.h"
 
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/journal/disasters.h"
@@ -88,6 +90,35 @@ TEST_CASE("Every event is given once, in its order, whenever it is looked", "[ev
     given.insert(given.end(), now.begin(), now.end());
     CHECK(given == from_to(1, written));
   }
+  CHECK(stream.missing() == 0);
+}
+
+/// Once, right after a directory was listed, somebody changes what is there.
+struct ChangedOnceListed : MemoryFileSystem {
+  std::vector<DirectoryEntry> list(const std::filesystem::path& place) override {
+    auto entries = MemoryFileSystem::list(place);
+    if (const auto then = std::exchange(after_list, {})) then();
+    return entries;
+  }
+  std::function<void()> after_list;
+};
+
+TEST_CASE("A journal that is removed once it was listed costs no event and no reader",
+          "[event_stream]") {
+  ChangedOnceListed files;
+  Writer writer(files, 1);
+  writer.write(5);
+  EventStream stream(files, directory, 1);
+  files.after_list = [&] {
+    for (int i = 0; i < 3; ++i) {
+      writer.snapshot();
+      writer.write(2);
+    }
+    REQUIRE_FALSE(files.exists(paths::journal(directory, 1)));
+  };
+  Numbers given = read(stream);
+  for (const std::uint64_t number : read(stream)) given.push_back(number);
+  CHECK(given == from_to(1, 11));
   CHECK(stream.missing() == 0);
 }
 

@@ -66,9 +66,9 @@ bool EventStream::find_journal(const Visit& visit) {
     try {
       header = read_journal_header(files_, directory_ / entry.name);
     } catch (const Error&) {
-      // A driver may have removed it just now: another one is in force by then.
+      // A driver may have removed it just now: its lines are in the history then.
       if (files_.exists(directory_ / entry.name)) throw;
-      return find_journal(visit);
+      continue;
     }
     if (!header) continue;
     int& newest = journals[header->first];
