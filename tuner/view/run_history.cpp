@@ -154,11 +154,11 @@ class HistoryReader::State {
     return Lack::backoff;
   }
 
+  /// `device` may be the key in `free_` itself: it lives as long as what is taken out.
   void close(const Device& device, bool was_taken) {
-    const auto found = free_.find(device);
-    if (found == free_.end()) return;
-    const Free free = found->second;
-    free_.erase(found);
+    const auto taken = free_.extract(device);
+    if (taken.empty()) return;
+    const Free& free = taken.mapped();
     if (time_ <= free.since + shortest_idle_s) return;
     history_.idle.push_back(
         {device.first, device.second, free.since, time_, clause_of(free.lack, was_taken)});
