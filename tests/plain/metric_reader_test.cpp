@@ -263,26 +263,28 @@ TEST_CASE("A row that does not go on with the table is another table's", "[plain
   CHECK(column_of({"epoch,acc", "0,0.11", "Importances:", "12,3"}) == "0.11; other table: 12,3");
   // In between; the table goes on.
   CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "Recall per class:", "0.7 0.8 0.9", "1 0.4 0.22",
-                   "Saved", "2 0.4 0.33"}) == "0.11 0.22 0.33; other table: 0.7 0.8 0.9");
+                   "Saved", "2 0.4 0.33"}) ==
+        "0.11 0.22 0.33; other table: 0.7 0.8 0.9; doubtful row: 1 0.4 0.22");
   CHECK(column_of({"loss acc", "0.5 0.11", "weights", "10 20", "0.4 0.22"}) ==
-        "0.11 0.22; other table: 10 20");
+        "0.11 0.22; other table: 10 20; doubtful row: 0.4 0.22");
   // Names of as many columns: its rows, also one that may be either table's.
   CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "class prec rec", "0 0.7 0.8", "1 0.7 0.8",
                    "1 0.4 0.22", "class prec rec", "0 0.7 0.8", "1 0.7 0.8", "2 0.3 0.33"}) ==
-        "0.11 0.22; other table: 0 0.7 0.8; lost row: 1 0.7 0.8");
+        "0.11 0.22; other table: 0 0.7 0.8; lost row: 1 0.7 0.8; doubtful row: 1 0.4 0.22");
   CHECK(column_of({"epoch loss acc", "1 0.9 0.11", "2 0.8 0.22", "class prec rec", "0 0.5 0.6",
                    "1 0.7 0.8", "3 0.7 0.33", "4 0.6 0.44"}) ==
         "0.11 0.22 0.33 0.44; other table: 0 0.5 0.6; doubtful row: 3 0.7 0.33");
   CHECK(column_of({"loss acc", "0.5 0.11", "prec rec", "0.7 0.8"}) == "0.11; other table: 0.7 0.8");
   // Messages leave it alone, also of as many words.
   CHECK(column_of({"epoch loss acc", "0 0.5 0.11", "Saving model now", "1 0.4 0.22", "Saved",
-                   "Learning rate down", "2 0.3 0.33"}) == "0.11 0.22 0.33");
-  CHECK(column_of({"step acc", "0 0.11", "Saved model", "100 0.22", "Saved model", "200 0.33"}) ==
+                   "Learning rate down", "2 0.3 0.33"}) ==
+        "0.11 0.22 0.33; doubtful row: 1 0.4 0.22");
+  CHECK(column_of({"step acc", "0 0.11", "Saved", "100 0.22", "Saved", "200 0.33"}) ==
         "0.11 0.22 0.33");
   CHECK(column_of({"epoch step acc", "0 0 0.11", "Saved", "0 100 0.22", "Saved", "1 0 0.33"}) ==
         "0.11 0.22 0.33");
   CHECK(column_of({"loss acc", "0.5 0.11", "Saved", "0.4 0.22", "Model saved to x", "0.3 1"}) ==
-        "0.11 0.22 1.00");
+        "0.11 0.22 1.00; doubtful row: 0.4 0.22");
   CHECK(column_of({"|epoch|acc |", "|-----|----|", "|0    |0.11|", "|-----|----|",
                    "|1    |0.22|"}) == "0.11 0.22");
   // Those that stood together are gone on with by the very next one, which is said below a title.
@@ -297,6 +299,20 @@ TEST_CASE("A row that does not go on with the table is another table's", "[plain
         "0.11 0.22 0.44; other table: 7 0.33");
   CHECK(column_of({"time acc", "0.5 0.11", "1.0 0.22", "mean x y", "7.0 0.33"}) ==
         "0.11 0.22 0.33; doubtful row: 7.0 0.33");
+  // Right behind it, or below a line that is no title: what does not count as the rows before is
+  // said, and so is a first step that may be any.
+  CHECK(column_of({"epoch acc", "0 0.11", "0 0.6", "1 0.7", "1 0.22"}) ==
+        "0.11 0.60 0.70 0.22; doubtful row: 0 0.6");
+  CHECK(column_of({"epoch acc", "1 0.11", "Accuracy of each of the classes", "3 0.6", "7 0.7"}) ==
+        "0.11 0.60 0.70; doubtful row: 3 0.6");
+  CHECK(column_of({"epoch acc", "1 0.11", "prec rec", "3 0.6"}) ==
+        "0.11 0.60; doubtful row: 3 0.6");
+  CHECK(column_of({"step acc", "10 0.11", "Saved it", "20 0.22", "Saved the model now",
+                   "30 0.33"}) == "0.11 0.22 0.33; doubtful row: 20 0.22");
+  CHECK(column_of({"step acc", "10 0.11", "Saved", "20 0.22", "Saved", "30 0.33", "Saved",
+                   "35 1"}) == "0.11 0.22 0.33 1.00; doubtful row: 35 1");
+  CHECK(column_of({"class acc", "0 0.9", "", "epoch acc", "0 0.11", "1 0.22"}) ==
+        "0.90 0.11 0.22; doubtful row: 0 0.11");
   // Its names again, and other numbers than before.
   CHECK(column_of({"epoch acc", "0 0.11", "fold two", "epoch acc", "0 0.22", "1 0"}) ==
         "0.11 0.22 0.00");

@@ -180,20 +180,19 @@ void LineKinds::begin_launch() {
   for (Kind& kind : kinds_) kind.lines_of_launch = 0;
 }
 
-std::optional<std::string> LineKinds::take_other() {
-  constexpr std::size_t least_lines = 2;
+std::optional<LineKinds::Two> LineKinds::take_mixed() {
   if (has_told_ || kinds_.size() < 2) return std::nullopt;
-  const auto counts = [](const Kind& kind) {
-    return kind.lines_of_launch >= least_lines && !kind.is_bar;
-  };
-  const auto is_last = [&](const Kind& kind) { return counts(kind) && kind.beginning == last_; };
-  const auto is_other = [&](const Kind& kind) { return counts(kind) && kind.beginning != last_; };
-  const auto other = std::find_if(kinds_.begin(), kinds_.end(), is_other);
-  if (other == kinds_.end() || std::none_of(kinds_.begin(), kinds_.end(), is_last)) {
-    return std::nullopt;
-  }
+  const auto usual = std::find_if(kinds_.begin(), kinds_.end(), [](const Kind& kind) {
+    return kind.lines_of_launch > 1 && !kind.is_bar;
+  });
+  if (usual == kinds_.end()) return std::nullopt;
+  const auto other = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& kind) {
+    const bool has_more_words = kind.beginning.ends_with(' ' + usual->beginning);
+    return kind.lines_of_launch > 0 && !kind.is_bar && &kind != &*usual && !has_more_words;
+  });
+  if (other == kinds_.end()) return std::nullopt;
   has_told_ = true;
-  return other->first_line;
+  return Two{usual->first_line, other->first_line};
 }
 
 }  // namespace tune

@@ -50,9 +50,13 @@ class LineKinds {
   /// What came so far was printed by earlier launches: none of it waits any more.
   void begin_launch();
 
-  /// Once, when two kinds of lines that count have come twice each in this launch: the first line
-  /// of the other kind than that of the last line.
-  std::optional<std::string> take_other();
+  struct Two {
+    std::string usual;  ///< the first line of a kind that has come again
+    std::string other;
+  };
+  /// Once, when lines of two kinds have counted in this launch, and one of them has come again. A
+  /// single other one is told, too: it may be a check before the training, or of another model.
+  std::optional<Two> take_mixed();
 
   /// Of the lines that count.
   bool has_repeated() const { return has_repeated_; }  ///< two begin alike

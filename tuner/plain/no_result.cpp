@@ -129,7 +129,8 @@ Standing standing_of(std::string_view line, std::size_t at) {
       // Words for what is wanted, was before, or is asked; others may follow.
       "(?i:(?:^|[^\\w./"
       "-])(?:(?:target|goal|desired|required|allowed|threshold|default|expected|initial|init|"
-      "baseline|reference|sota|chance|pretrained|previous|prev|old|std|stddev|var|variance|delta|"
+      "baseline|reference|sota|chance|pretrained|sanity|teacher|previous|prev|old|std|stddev|var|"
+      "variance|delta|"
       "diff|difference|change|if|until|unless|when)(?:[ \\t]+[a-z_-]+){0,2}|"
       "(?:min|max|minimum|maximum|last|using)(?:[ "
       "\\t]+(?:allowed|train|training|val|valid|validation|dev|"

@@ -54,9 +54,7 @@ std::string sentence_of(const ReadingRemark& remark) {
              "that do not go on with what has counted. Print the names again above it, or say how "
              "results are read: \"metrics\" (docs/plain.md)";
     case ReadingRemark::What::doubtful_row:
-      return begin +
-             " below what may be the title or the names of another table: it counts, as it "
-             "goes on with the table with '" +
+      return begin + ", which may be a row of another table: it counts as one of the table with '" +
              remark.name +
              "'. If it is none of that, say how results are read: \"metrics\" (docs/plain.md)";
     case ReadingRemark::What::two_numbers: {

@@ -13,7 +13,7 @@ struct ReadingRemark {
     two_numbers,   ///< of two numbers the first one is taken: "0.5 (0.6)"
     other_table,   ///< a row of numbers is left out, since it does not go on with the table
     lost_row,      ///< one is left out that may go on with it, or with the one below it
-    doubtful_row,  ///< one counts that stands below a title
+    doubtful_row,  ///< one counts that may be another table's
   };
   static constexpr int whats = 7;
 

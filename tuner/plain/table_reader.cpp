@@ -90,6 +90,19 @@ bool TableReader::Rows::is_one_step_before(const std::vector<std::string_view>& 
   return !is_known || count_of_row(cells, 1).front() == count.front() + *step;
 }
 
+/// Rows are counted 1, 2, or 10, 20, or on from 0, and then by the step of those before. Those that
+/// count by nothing may be of any table once another line stands in between.
+bool TableReader::Rows::is_usual_before(const std::vector<std::string_view>& cells,
+                                        bool is_interrupted) const {
+  if (rows == 0) return true;
+  if (count.empty()) return !is_interrupted;
+  const auto next = count_of_row(cells, count.size());
+  if (!(count < next)) return false;
+  const std::int64_t by = next.front() - count.front();
+  const bool is_usual = step ? by == *step : by == 1 || by == count.front() || count.front() == 0;
+  return !is_interrupted || count.size() > 1 || is_usual;
+}
+
 void TableReader::Rows::add(const std::vector<std::string_view>& cells) {
   std::vector<std::int64_t> next = count_of_row(cells, rows == 0 ? cells.size() : count.size());
   // A table whose rows do not count, or no longer, tells nothing by its numbers.
@@ -157,6 +170,8 @@ void TableReader::read(std::string_view line, const std::vector<PlainMetric>& me
         return std::find(cells.begin(), cells.end(), metric.name) != cells.end();
       });
   if (is_header) {
+    const bool is_same = std::equal(names_.begin(), names_.end(), cells.begin(), cells.end());
+    is_second_table_ = rows_.rows > 0 && !is_same;
     names_.assign(cells.begin(), cells.end());
     rows_ = foreign_ = {};
     is_interrupted_ = is_below_title_ = has_gone_on_ = false;
@@ -174,10 +189,9 @@ void TableReader::read(std::string_view line, const std::vector<PlainMetric>& me
     is_interrupted_ = true;
     return foreign_.add(cells);
   }
-  if (is_interrupted_) {
-    const bool may_be_other = is_below_title_ || rows_.count.empty();
-    is_doubtful_ = !std::exchange(has_gone_on_, true) && rows_.rows > 1 && may_be_other;
-  }
+  is_doubtful_ =
+      is_below_title_ || is_second_table_ || !rows_.is_usual_before(cells, is_interrupted_);
+  has_gone_on_ = has_gone_on_ || is_interrupted_;
   is_interrupted_ = false;
   rows_.add(cells);
   for (const std::string_view cell : cells) values_.push_back(number_of_cell(cell));

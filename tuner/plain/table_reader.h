@@ -28,8 +28,8 @@ class TableReader {
   bool is_foreign_of(std::string_view name) const;
   /// That number may go on with the table as well as with the rows that are none of it.
   bool may_be_row() const { return may_be_row_; }
-  /// The line that was read last is the first row behind another line, and nothing but its count
-  /// tells that it is none of another table.
+  /// The line that was read last is a row, and may be one of another table: it stands below what
+  /// may be a title, does not count as the rows before, or there have been rows below other names.
   bool is_doubtful() const { return is_doubtful_; }
 
  private:
@@ -43,6 +43,7 @@ class TableReader {
     bool is_like(const std::vector<std::string_view>& cells) const;
     bool is_before(const std::vector<std::string_view>& cells) const;
     bool is_one_step_before(const std::vector<std::string_view>& cells) const;
+    bool is_usual_before(const std::vector<std::string_view>& cells, bool is_interrupted) const;
     void add(const std::vector<std::string_view>& cells);
   };
   /// Cells end at lines, else at commas or tabs, else at blanks.
@@ -56,7 +57,8 @@ class TableReader {
   std::vector<std::string> names_;     ///< of the row of names that was seen last
   std::vector<PrintedNumber> values_;  ///< of the line, below each; empty: no row
   Rows rows_;                          ///< of the table
-  Rows foreign_;                 ///< behind the last line that is no row, and none of the table
+  Rows foreign_;  ///< behind the last line that is no row, and none of the table
+  bool is_second_table_ = false;
   bool is_interrupted_ = false;  ///< the line before was no row of the table
   bool is_below_title_ = false;  ///< the last line that is no row may be that of another table
   bool has_gone_on_ = false;     ///< a row behind another line has counted

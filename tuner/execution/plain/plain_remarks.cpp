@@ -174,15 +174,15 @@ void PlainSession::remark_other(std::string_view line) {
                            ", count as none; if these are meant, " + way_to_mean(line)});
 }
 
-void PlainSession::remark_kinds(std::string_view line) {
-  const auto other = said_again_.kinds().take_other();
-  if (!other) return;
+void PlainSession::remark_kinds() {
+  const auto two = said_again_.kinds().take_mixed();
+  if (!two) return;
   remarked_.push_back({launch_, LaunchAdvisory::What::several_kinds,
                        "prints '" + named_ + "' in lines of several kinds, such as " +
-                           shown(*other) + " and " + shown(line) +
+                           shown(two->usual) + " and " + shown(two->other) +
                            ": each is a result, so the curve mixes them; if those like the first "
                            "alone are meant, " +
-                           way_to_mean(*other)});
+                           way_to_mean(two->usual)});
 }
 
 void PlainSession::remark_interleaved(const Printed& printed) {

@@ -354,7 +354,7 @@ void PlainSession::weigh(Printed printed) {
       }
       return;
     case Kind::result:
-      remark_kinds(printed.line);
+      remark_kinds();
       remark_interleaved(printed);
       reader_.judged(keep(std::move(printed)));
       return;

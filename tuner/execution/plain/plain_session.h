@@ -153,7 +153,7 @@ class PlainSession {
   void remark_summary(std::string_view line);
   void remark_bar(std::string_view line);
   void remark_other(std::string_view line);
-  void remark_kinds(std::string_view line);
+  void remark_kinds();
   void remark_interleaved(const Printed& printed);
   void say_odd_count(double iteration);
   void say_unknown_order(std::vector<Wakeup>& wakeups);
