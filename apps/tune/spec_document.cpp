@@ -366,6 +366,14 @@ std::string to_line(const SpecDocument& document, const Problem& problem) {
       return name + ": " + problem.sentence;
     }
   }
+  // What no file has, and an option could give.
+  const auto options = spec_options();
+  const auto option = std::find_if(options.begin(), options.end(), [&](const SpecOption& each) {
+    return problem.pointer == each.pointer;
+  });
+  if (document.is_program && option != options.end()) {
+    return std::string(option->name) + ": " + problem.sentence;
+  }
   const std::string pointer = problem.pointer.empty() ? "" : problem.pointer + ": ";
   return document.label + ": " + pointer + problem.sentence;
 }

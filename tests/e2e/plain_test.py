@@ -235,6 +235,8 @@ class Plain(Case):
         self.assertIn("nobody has said where it saves",
                       self.tune("check", "train.py", "--metric", "val_loss", "--mode", "min", "-p", "lr=0.1").out)
         self.assertIn("there is no file", self.run_program(program="none.py", expect=2).err)
+        self.assertRegex(self.tune("run", "train.py", "--metric", "loss", "-p", "lr=0.1", expect=2).err,
+                         "^--mode: metric 'loss' needs a mode")
 
 
 if __name__ == "__main__":

@@ -140,6 +140,15 @@ if __name__ == "__main__":
             ("search(name='done') and tune.Tuner.restore('results/done', train, num_sample=4).fit()", "exit code 2: num_sample: unknown field 'num_sample', did you mean 'num_samples'"),
             ("tune.Result('trial_00000', {}, {}, '.', 'TERMINATED').metrics_dataframe", "pip install pandas; metrics_history")])
 
+    def test_what_is_called_in_another_way_is_answered_with_the_right_one(self):
+        self.refuses("class Kind(tune.Trainable): pass", [
+            ("tune.choice(1, 2, 'x')", r"tune\.choice\(\[1, 2, 'x'\]\)"),
+            ("tune.choice('abc')", r"tune\.choice\(\['abc'\]\)"),
+            ("tune.grid_search(3)", r"tune\.grid_search\(\[3\]\)"),
+            ("tune.report('acc', 0.5)", r"tune\.report\(\{'acc': 0\.5\}\)"),
+            ("tune.Tuner(None, {})", "without being called"),
+            ("tune.Tuner(Kind(), {})", r"give the class, Tuner\(Kind, \.\.\.\)")])
+
     def test_a_trials_best_row_is_found_by_truths_too_which_are_1_and_0(self):
         found = self.answer(RESULT + """
 print(json.dumps([_best_row(result({"ok": False}, {"ok": True}, {"ok": 0.5}), "ok", mode)["ok"] for mode in ("max", "min")]))

@@ -136,7 +136,8 @@ TEST_CASE("Wrong words are complaints with the nearest right one", "[plain][word
   CHECK(complaint_about_words("x${args}", true) ==
         "'${args}' stands for several arguments, so it must stand alone");
   CHECK(complaint_about_words("${args}", false) ==
-        "'${args}' stands for several arguments: only the command can have it");
+        "'${args}' stands for several arguments: only one that is a command's, behind the "
+        "program's name, can be that");
   CHECK(complaint_about_words("${config.}", true) != "");
   CHECK(complaint_about_words("--lr=${config.lr", true) ==
         "'${config.lr' has no '}' ($${ stands for ${)");

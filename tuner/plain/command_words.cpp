@@ -339,7 +339,9 @@ std::string complaint_about_words(std::string_view text, bool is_argument) {
   if (complaint.empty()) complaint = complaint_about_open_word(text);
   if (!complaint.empty() || list.empty()) return complaint;
   if (!is_argument)
-    return "'${" + list + "}' stands for several arguments: only the command can have it";
+    return "'${" + list +
+           "}' stands for several arguments: only one that is a command's, behind the program's "
+           "name, can be that";
   if (pieces > 1) return "'${" + list + "}' stands for several arguments, so it must stand alone";
   return "";
 }

@@ -297,7 +297,12 @@ def _current() -> Session:
     return _session
 
 
-def _how_to_report(metrics: Any, others: list[str]) -> str:
+def _how_to_report(metrics: Any, values: tuple[Any, ...], others: list[str]) -> str:
+    if values:
+        name = metrics if isinstance(metrics, str) else "loss"
+        return (
+            f"tune.report takes metrics in one dict: write tune.report({{{name!r}: {values[0]!r}}})"
+        )
     if metrics is not None:
         return (
             f"tune.report takes no {others[0]}: it takes metrics, in one dict, save=, a function "
@@ -309,7 +314,7 @@ def _how_to_report(metrics: Any, others: list[str]) -> str:
 
 def report(
     metrics: dict[str, Any] | None = None,
-    *,
+    *values: NoReturn,
     save: Callable[[str], object] | None = None,
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     **others: NoReturn,
@@ -331,8 +336,8 @@ def report(
     TypeError: a metric is no number; ValueError: the checkpoint is no directory. Without a driver
     it prints the metrics.
     """
-    if others or metrics is None:
-        raise TypeError(_how_to_report(metrics, list(others)))
+    if values or others or metrics is None:
+        raise TypeError(_how_to_report(metrics, values, list(others)))
     _current().report(metrics, save, checkpoint)
 
 

@@ -59,14 +59,22 @@ def qlograndint(lower: int, upper: int, q: int, base: float = 10) -> Domain:
     return {"qlograndint": [lower, upper, q]}
 
 
-def choice(categories: Iterable[Any]) -> Domain:
+def _listed(name: str, values: Any, others: tuple[Any, ...]) -> list[Any]:
+    """TypeError: the values are not given as one list; a text would be the list of its letters."""
+    if others or isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        shown = ", ".join(repr(each) for each in (values, *others))
+        raise TypeError(f"{name} takes the values as one list: tune.{name}([{shown}])")
+    return list(values)
+
+
+def choice(categories: Iterable[Any], *others: NoReturn) -> Domain:
     """One of these. Dicts among them may hold domains of their own."""
-    return {"choice": list(categories)}
+    return {"choice": _listed("choice", categories, others)}
 
 
-def grid_search(values: Iterable[Any]) -> Domain:
+def grid_search(values: Iterable[Any], *others: NoReturn) -> Domain:
     """Each of these, in combination with all other grids."""
-    return {"grid_search": list(values)}
+    return {"grid_search": _listed("grid_search", values, others)}
 
 
 def expr(expression: str) -> Domain:

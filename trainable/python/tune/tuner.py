@@ -60,8 +60,14 @@ def _refuse_swapped(trainable: Any, param_space: Any) -> None:
 
 
 def _check_trainable(trainable: Any) -> None:
+    if isinstance(trainable, Trainable):
+        name = type(trainable).__name__
+        raise TypeError(f"an object of {name} was given: give the class, Tuner({name}, ...)")
     if not isinstance(trainable, (list, tuple)) and not callable(trainable):
-        raise TypeError(f"{trainable!r} is neither a function, a Trainable nor a command")
+        raise TypeError(
+            f"{trainable!r} is neither a function, a Trainable nor a command; a function is given "
+            "itself, without being called: Tuner(train, ...), not Tuner(train(...), ...)"
+        )
     kind = trainable.function if isinstance(trainable, Bound) else trainable
     if isinstance(kind, type) and not issubclass(kind, Trainable):
         raise TypeError(f"{kind.__name__} is a class, and no tune.Trainable")
