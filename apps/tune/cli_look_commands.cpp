@@ -3,8 +3,10 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 
 #include "apps/tune/cli_parts.h"
+#include "apps/tune/plot_script.h"
 
 namespace tune {
 
@@ -231,6 +233,38 @@ void add_report(CLI::App& app, Line& line) {
                    "output. Replaces a report, and no other file")
       ->type_name("FILE");
   add_json(*report, line.report.json);
+}
+
+void add_plot(CLI::App& app, Line& line) {
+  CLI::App* const plot =
+      add_command(app, "plot", "Draw one picture: for the terminal, or as PNG or SVG (by gnuplot)",
+                  "  tune plot results/digits curves\n"
+                  "  tune plot results/digits parallel --png parallel.png\n"
+                  "  tune plot results/digits best --gnuplot best.gp && gnuplot -p best.gp\n");
+  plot->add_option("DIR", line.plot.directory, "The experiment's directory")->required();
+  std::string known;
+  for (const char* const name : plot_names())
+    known += std::string(known.empty() ? "" : ", ") + name;
+  plot->add_option("PICTURE", line.plot.plot, "Which one: " + known)->required();
+  CLI::Option* before = nullptr;
+  for (const auto& [name, file, text] :
+       {std::tuple("--png", &line.plot.png, "Write a PNG; -: to standard output"),
+        std::tuple("--svg", &line.plot.svg, "Write an SVG; -: to standard output"),
+        std::tuple("--gnuplot", &line.plot.gnuplot,
+                   "Write what gnuplot is to draw, with all numbers, to change it by hand; -: to "
+                   "standard output")}) {
+    CLI::Option* const option = plot->add_option(name, *file, text)->type_name("FILE");
+    if (before != nullptr) option->excludes(before);
+    before = option;
+  }
+  plot->get_option("--gnuplot")->excludes("--png");
+  constexpr int least = 100, most = 10'000;
+  plot->add_option("--width", line.plot.width, "Of a PNG or SVG, in pixels")
+      ->check(CLI::Range(least, most))
+      ->capture_default_str();
+  plot->add_option("--height", line.plot.height, "Of a PNG or SVG, in pixels")
+      ->check(CLI::Range(least, most))
+      ->capture_default_str();
 }
 
 void add_lineage(CLI::App& app, Line& line) {

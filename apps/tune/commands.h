@@ -251,6 +251,16 @@ struct ReportRequest {
 /// else, if a file is named.
 int report_command(const ReportRequest& request);
 
+struct PlotRequest {
+  std::string directory;
+  std::string plot;  ///< see plot_names
+  /// Files to write, "-": standard output; one of them at most, and characters if none is named.
+  std::string png, svg, gnuplot;
+  int width = 1000, height = 600;  ///< of a picture, in pixels
+};
+/// Draws one picture of the experiment.
+int plot_command(const PlotRequest& request);
+
 struct SimulateRequest {
   std::vector<std::string> curves;  ///< files
   std::string workers = "1";        ///< numbers, separated by commas

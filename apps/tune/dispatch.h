@@ -25,6 +25,7 @@ struct Line {
   DiffRequest diff;
   LineageRequest lineage;
   ReportRequest report;
+  PlotRequest plot;
   ImportanceRequest importance;
   AskRequest ask;
   TellRequest tell;

@@ -54,6 +54,8 @@ void print_data(std::string_view text) {
   ::isatty(STDOUT_FILENO) == 1 ? print(text) : write_out(text);
 }
 
+void print_drawn(std::string_view text) { write_out(text); }
+
 bool has_reader() {
   pollfd output{STDOUT_FILENO, 0, 0};
   return ::poll(&output, 1, 0) <= 0 || (output.revents & (POLLERR | POLLHUP)) == 0;

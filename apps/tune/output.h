@@ -19,6 +19,10 @@ void print(std::string_view text);
 /// The same for programs, as it is; cleaned only where a terminal gets it.
 void print_data(std::string_view text);
 
+/// The same as it is, also to a terminal: for what has its own colors, and no word of a trial that
+/// was not cleaned before.
+void print_drawn(std::string_view text);
+
 /// Whether anybody can still read standard output: not once the other end of a pipe is closed.
 bool has_reader();
 
