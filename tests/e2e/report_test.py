@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from typing import Any
 
-from cli_support import Case, main
+from cli_support import TUNE, Case, main
 
 #: Markup, the end of a script, what turns the direction of writing, a name that objects have already.
 HOSTILE = '</script><img src=x onerror="alert(1)">\u202egnp.exe'
@@ -66,6 +68,18 @@ class Report(Case):
             own = self.json("show", directory, str(curve["trial"]))["metrics"]["loss"]["curve"] if curve["trial"] < 4 else None
             if own is not None:
                 self.assertEqual(curve["last"], own)
+
+    def test_a_notebook_shows_the_page_in_a_frame_that_cannot_reach_it(self) -> None:
+        directory = self.simulated(12, "asha")
+        cell = subprocess.run([sys.executable, "-c", "import sys, tune\nreport = tune.ResultGrid(sys.argv[1]).report()\n"
+                               "report.save('report.html')\nprint(report._repr_html_(), end='')", directory],
+                              cwd=self.dir, capture_output=True, text=True, check=True,
+                              env={**os.environ, "TUNE_BINARY": TUNE, "PYTHONPATH": os.environ["PYTHON_PACKAGE"]}).stdout
+        page = self.read("report.html")
+        self.assertEqual(len(report_in(page)["experiments"]), 1)
+        found = re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts" [^<>]*></iframe>', cell)
+        assert found
+        self.assertEqual(html.unescape(found[1]), page)
 
     def test_whole_numbers_keep_their_digits(self) -> None:
         losses = [2**60 + 1, 2**60, 2**60 + 2]

@@ -7,11 +7,14 @@ import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tune import _json
 from tune._binary import find_binary
 from tune.checkpoint import Checkpoint
+
+if TYPE_CHECKING:
+    from tune._report import Report
 
 
 class TuneError(RuntimeError):
@@ -379,6 +382,13 @@ class ResultGrid:
             for each in self._results
         ]
         return _table(pandas, rows)
+
+    def report(self) -> Report:
+        """The report as a page, with all pictures: shown where it stands at the end of a notebook's
+        cell, and written by its `save`. TuneError: the experiment cannot be read."""
+        from tune._report import Report
+
+        return Report(self.experiment_path)
 
     def __repr__(self) -> str:
         return f"ResultGrid({self.experiment_path!r}, {len(self)} trials)"
