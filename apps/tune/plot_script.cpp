@@ -457,7 +457,7 @@ void Drawing::rungs() {
   set_scale(picture_, "y", *range);
   picture_.set("xtics (" + ticks + ")");
   picture_.set("xrange [-0.6:" + text_of(static_cast<double>(places.size()) - 0.4) + "]");
-  picture_.draw(ended, "using 1:2 " + mark(muted_ink) + " title 'went no further, or waits'");
+  picture_.draw(ended, "using 1:2 " + mark(muted_ink) + " title 'ended, or waits'");
   picture_.draw(went_on, "using 1:2 " + mark(good_ink) + " title 'went on'");
   picture_.draw(cutoffs, "using 1:2 " + line(bad_ink, "2") + " title 'cutoff now'");
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 import unittest
 
-from cli_support import Case, main
+from cli_support import TUNE, Case, main
 
 #: Ends a text of gnuplot's, would run a program, is markup.
 HOSTILE = "a'b`touch ran`$(touch ran)<b>&\"_^{x}@y"
@@ -89,6 +91,13 @@ class Plot(Case):
                 self.assertEqual(max(len(line) for line in text.splitlines()), 100)
                 self.assertNotIn("\x1b", text)
         self.assertEqual([each for each in os.listdir(self.dir) if each.startswith("ran")], [])
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
+    def test_the_pictures_of_the_pages_can_be_made_anew(self) -> None:
+        pictures = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/pictures")
+        os.mkdir(self.path("new"))
+        subprocess.run([sys.executable, os.path.join(pictures, "make.py"), TUNE, self.path("new")], check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(sorted(os.listdir(self.path("new"))), sorted(each for each in os.listdir(pictures) if each.endswith(".svg")))
 
 
 if __name__ == "__main__":
