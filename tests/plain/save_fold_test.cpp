@@ -860,5 +860,29 @@ TEST_CASE("A save that was seen late tells nothing of the order", "[unit][plain]
   }
 }
 
+TEST_CASE("A save that is found when its program is gone has the result that the end tells",
+          "[unit][plain]") {
+  for (const auto how : {SaveFold::End::done, SaveFold::End::killed}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    for (std::uint64_t i = 1; i <= 6; ++i) {
+      fold.print(result_of(fold.last() + 1, fold.last() + 1), 0, i,
+                 {static_cast<double>(i), PrintTime::watched_lag_s});
+      CHECK(fold.take());
+    }
+    constexpr double gone_s = 6.2;
+    fold.expect_end();
+    fold.save({{"/saved", "last", true, {{"", 1, 1, 6'100'000'000}}}, {6, 0}, 6'100'000'000}, false,
+              gone_s);
+    CHECK(fold.name(gone_s).empty());
+    fold.end(how);
+    const auto named = fold.name(gone_s);
+    REQUIRE(named.size() == 1);
+    CHECK(named.front().iteration == 6);
+    CHECK(named.front().is_guess == (how == SaveFold::End::killed));
+  }
+}
+
 }  // namespace
 }  // namespace tune

@@ -260,6 +260,7 @@ void SaveFold::name_waiting(double now_s) {
   std::erase_if(voting_, [this](const Waiting& save) {
     return first_behind(save.what.printed_before) != printed_.end();
   });
+  if (is_ending_ && !end_) return;
   while (!waiting_.empty()) {
     Waiting& save = waiting_.front();
     const bool is_lost = is_lost_in_prints(save);

@@ -77,6 +77,8 @@ class SaveFold {
     saved,   ///< with the code that says that it has saved, and is to be run again
     killed,  ///< all else
   };
+  /// It is gone: saves that are found now wait for `end`, which tells more of them.
+  void expect_end() { is_ending_ = true; }
   /// It has ended, and all that it printed has come.
   void end(End how);
 
@@ -172,6 +174,7 @@ class SaveFold {
   std::int64_t began_ = 0;
   bool began_with_guess_ = false;
   bool is_doubted_ = false;
+  bool is_ending_ = false;
   std::optional<End> end_;
   bool is_leaving_ = false;
   bool has_dropped_ = false;  ///< results, as it was leaving

@@ -155,6 +155,7 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
             "(docs/plain.md)"});
     return;
   }
+  if (news == News::last) plain_.session->expect_end();
   bool has_saved = false;
   for (SavedFiles& each : found) {
     const std::int64_t changed_ns = each.files.changed_ns();

@@ -69,6 +69,8 @@ class PlainSession {
   bool may_have_more() const { return has_filled_block_ && !saves_.is_full(); }
   /// It has ended with success and has left so many processes running, which are ended.
   void note_left_running(std::size_t processes);
+  /// All its processes are gone; what is found until `end` is what it has saved last.
+  void expect_end() { saves_.expect_end(); }
   /// It has ended with `status`, and all its processes are gone: reads the rest of the logs.
   void end(const ExitStatus& status);
 
