@@ -320,6 +320,45 @@ TEST_CASE("The file that completes a directory makes it whole at once, and nothi
   CHECK(watched.found().empty());
 }
 
+TEST_CASE("A file that completes a directory is written to its end before that is whole",
+          "[unit][plain]") {
+  for (const bool has_events : {true, false}) {
+    CAPTURE(has_events);
+    Watched watched("last", "model");
+    watched.has_events_ = has_events;
+    watched.begin();
+    watched.print();
+    for (int save = 0; save < 2; ++save) {
+      watched.save("last/config");
+      watched.open("last/model");
+      for (int i = 0; i < 8; ++i) {
+        watched.write("last/model");
+        watched.pass(0.3);
+      }
+      CHECK(watched.found().empty());
+      watched.close("last/model");
+      watched.pass(1);
+      CHECK(watched.found().starts_with("last:"));
+    }
+    // What the death of its writer has closed is no save; what was closed before that is one.
+    watched.open("last/model");
+    watched.pass(0.3);
+    watched.close("last/model");
+    watched.die();
+    watched.pass(2);
+    watched.end(false);
+    CHECK(watched.found().empty());
+  }
+  Watched watched("last", "model");
+  watched.begin();
+  watched.print();
+  watched.save("last/model");
+  watched.catch_up();
+  watched.die();
+  watched.end(false);
+  CHECK(watched.found() == "last:1");
+}
+
 TEST_CASE("A directory that is rewritten between two looks is of its last save", "[unit][plain]") {
   Watched watched("last", "done");
   watched.begin();

@@ -65,7 +65,7 @@ SaveTracker::SaveTracker(Launch launch, const std::vector<Other>& others,
     writing_[other.name] = {unseen_, other.is_old};
   }
   note_begun();
-  note_changed({}, unseen_);
+  note_changed({}, unseen_, false);
 }
 
 void SaveTracker::quiesce(Seconds time_to_begin_s) {
@@ -149,7 +149,7 @@ void SaveTracker::take(const FileEvents& batch) {
 }
 
 /// What has been written within a directory before it was watched was begun after `printed`.
-void SaveTracker::note_changed(const fs::path& within, const Begun& printed) {
+void SaveTracker::note_changed(const fs::path& within, const Begun& printed, bool is_moved) {
   for (const CheckpointFiles& files : place_.checkpoints()) {
     if (!within.empty() && !lies_in(files.name.string(), within.string())) continue;
     Unit& unit = units_[files.name];
@@ -158,7 +158,9 @@ void SaveTracker::note_changed(const fs::path& within, const Begun& printed) {
         what_.complete.empty() ? nullptr : files.find(what_.complete);
     const bool is_known = complete != nullptr && std::find(unit.known.begin(), unit.known.end(),
                                                            *complete) != unit.known.end();
-    unit.is_completed = unit.is_completed || (complete != nullptr && !is_known);
+    const bool is_new = complete != nullptr && !is_known;
+    unit.is_completed = unit.is_completed || is_new;
+    unit.is_complete_closed = unit.is_complete_closed || (is_new && is_moved);
   }
 }
 
@@ -215,7 +217,8 @@ void SaveTracker::take(const FileEvent& event, const Begun& printed) {
   if (event.is_directory && is_new) {
     place_.watch(name);
     // Whether it was written once or several times nobody has seen, if that is long ago.
-    note_changed(name, printed.is_late ? unseen(begun.begun) : begun.begun);
+    note_changed(name, printed.is_late ? unseen(begun.begun) : begun.begun,
+                 event.what == What::moved_to);
   }
   const auto checkpoint = checkpoint_of(what_.pattern, name);
   if (!checkpoint) return;
@@ -231,6 +234,7 @@ void SaveTracker::take(const FileEvent& event, const Begun& printed) {
     if (is_moved || std::exchange(unit.is_closed, false)) unit.begun.reset();
   } else if (event.what != What::deleted && name == *checkpoint / what_.complete) {
     unit.is_completed = true;
+    unit.is_complete_closed = event.what == What::closed ? place_.is_alive() : begun.is_closed;
   } else if (event.what != What::closed && std::exchange(unit.is_completed, false)) {
     unit.begun.reset();  // another save
   }
@@ -256,7 +260,7 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
     if (!unit.begun) place_.catch_up(files.name);
     if (!unit.begun) {
       // Of this change no event tells: what earlier ones have told is not of it.
-      unit.is_renamed = unit.is_closed = false;
+      unit.is_renamed = unit.is_closed = unit.is_complete_closed = false;
       unit.is_untold = true;
       const Begun begun{sizes_at_look_, files.changed_ns(), sizes};
       const bool is_late = place_.now() - looked_at_ > late_s + rest_s;
@@ -427,7 +431,17 @@ std::optional<LogSizes> SaveTracker::printed_before_first(const CheckpointFiles&
   return least;
 }
 
-bool SaveTracker::is_whole(const Unit& unit, const CheckpointFiles& files,
+/// Whether the file that completes it is written to its end. Of one that was not seen to be closed,
+/// such as a link, nobody has it open, while its writer lives.
+bool SaveTracker::has_closed(Unit& unit, const CheckpointFiles& files) {
+  if (!unit.is_complete_closed) {
+    const bool is_open = place_.being_written(files).contains(what_.complete);
+    unit.is_complete_closed = !is_open && place_.is_alive();
+  }
+  return unit.is_complete_closed;
+}
+
+bool SaveTracker::is_whole(Unit& unit, const CheckpointFiles& files,
                            std::optional<bool> ended_well) {
   const bool needs_file = !what_.complete.empty() && !files.is_file;
   const FileVersion* const complete = needs_file ? files.find(what_.complete) : nullptr;
@@ -440,7 +454,9 @@ bool SaveTracker::is_whole(const Unit& unit, const CheckpointFiles& files,
   const bool is_new = needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete);
   // Of a dead one no log is open any more.
   const bool has_logs = !ended_well;
-  if (is_new && !is_written_since(files, *complete, has_logs)) return true;
+  if (is_new && !is_written_since(files, *complete, has_logs) && has_closed(unit, files)) {
+    return true;
+  }
   const bool is_closed = files.is_file ? unit.is_closed : is_written_anew(files);
   const Seconds quiet = is_closed ? closed_quiet_s : quiet_s;
   // Rest counts while it lives: its death closes a file, too, in the middle of a save.

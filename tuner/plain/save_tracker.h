@@ -44,11 +44,11 @@ struct FileEvents {
   bool is_late = false;           ///< nobody looked for longer than late_s
 };
 
-/// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed
-/// to its name; if its program has ended well; or if nothing has changed for a second, of a file
-/// that was closed, or of a directory in which all was written anew, for a quarter of one, and no
-/// process of the group has a file of it open for writing but logs, which stay open from one save
-/// to the next.
+/// A checkpoint is whole if the file that completes it is new and closed; if it is one file that
+/// was renamed to its name; if its program has ended well; or if nothing has changed for a second,
+/// of a file that was closed, or of a directory in which all was written anew, for a quarter of
+/// one, and no process of the group has a file of it open for writing but logs, which stay open
+/// from one save to the next.
 class SaveTracker {
  public:
   /// Where the launch saves, as it is now.
@@ -116,15 +116,16 @@ class SaveTracker {
     bool is_by_look = false;
   };
   struct Unit {
-    std::vector<FileVersion> known;  ///< when it was whole last
-    std::vector<FileVersion> seen;   ///< when it was looked at last
-    Seconds seen_since = 0;          ///< steady
-    std::optional<Begun> begun;      ///< its change; nothing: it is as known
-    bool is_untold = false;          ///< no event has told of that so far
-    bool is_completed = false;       ///< nothing was written since the file that completes it
-    bool is_renamed = false;         ///< its file got its name by a rename
-    bool is_closed = false;          ///< nobody has written to its file since
-    Seconds busy_since = never_s;    ///< steady; half-written at all looks since
+    std::vector<FileVersion> known;   ///< when it was whole last
+    std::vector<FileVersion> seen;    ///< when it was looked at last
+    Seconds seen_since = 0;           ///< steady
+    std::optional<Begun> begun;       ///< its change; nothing: it is as known
+    bool is_untold = false;           ///< no event has told of that so far
+    bool is_completed = false;        ///< nothing was written since the file that completes it
+    bool is_complete_closed = false;  ///< that file, by its writer and not by the death of that
+    bool is_renamed = false;          ///< its file got its name by a rename
+    bool is_closed = false;           ///< nobody has written to its file since
+    Seconds busy_since = never_s;     ///< steady; half-written at all looks since
   };
   struct Writing {
     Begun begun;
@@ -136,11 +137,12 @@ class SaveTracker {
   static Begun unseen(Begun begun);
   void note_known(const CheckpointFiles& known);
   void note_begun();
-  void note_changed(const std::filesystem::path& within, const Begun& printed);
+  void note_changed(const std::filesystem::path& within, const Begun& printed, bool is_moved);
   Writing note_writing(const FileEvent& event, const std::filesystem::path& name,
                        const Begun& printed);
   void take(const FileEvent& event, const Begun& printed);
   bool is_known(const Unit& unit, const CheckpointFiles& files) const;
+  bool has_closed(Unit& unit, const CheckpointFiles& files);
   static WriteBegin write_of(const Begun& begun);
   Begun begun_at(const CheckpointFiles& files, const Begun& first) const;
   std::optional<LogSizes> printed_before_first(const CheckpointFiles& files,
@@ -151,7 +153,7 @@ class SaveTracker {
   bool is_written_since(const CheckpointFiles& files, const FileVersion& complete,
                         bool has_logs) const;
   bool is_as_seen(const CheckpointFiles& files);
-  bool is_whole(const Unit& unit, const CheckpointFiles& files, std::optional<bool> ended_well);
+  bool is_whole(Unit& unit, const CheckpointFiles& files, std::optional<bool> ended_well);
 
   const PlainWatch what_;
   const LogSizes begin_;
