@@ -69,6 +69,30 @@ TEST_CASE("Trials go on in their processes when their driver was killed, and non
   CHECK(harness.clock.time < before + 70);
 }
 
+TEST_CASE("Callbacks begin a step before they hear what processes have said without a driver",
+          "[loop][adoption]") {
+  struct Order : Callback {
+    Order(std::vector<std::int64_t>& first, int& begun) : first_results(first), steps(begun) {}
+    std::string name() const override { return "order"; }
+    void on_step_begin(const Experiment& experiment) override {
+      if (steps++ > 0) return;
+      for (const Trial& trial : experiment.trials()) first_results.push_back(trial.iteration);
+    }
+    void on_trial_result(const Trial&, Result&) override { CHECK(steps > 0); }
+    std::vector<std::int64_t>& first_results;
+    int& steps;
+  };
+  Survivors harness;
+  CHECK(harness.run_until_killed(35, 20));
+  std::vector<std::int64_t> recorded_before, seen;
+  for (int i = 0; i < harness.trials; ++i) recorded_before.push_back(harness.trial(i).iteration);
+  int steps = 0;
+  harness.callbacks.push_back(std::make_unique<Order>(seen, steps));
+  harness.run();
+  CHECK(seen == recorded_before);
+  harness.check_each_iteration_once();
+}
+
 TEST_CASE("A step lasts from when the driver before has asked for it", "[loop][adoption]") {
   Survivors harness;
   CHECK(harness.run_until_killed(35, 2));

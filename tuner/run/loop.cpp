@@ -107,10 +107,14 @@ void Loop::end_by_fault(const std::string& reason) {
 
 LoopEnd Loop::drive() {
   woke_at_ = committer_.steady();
+  // Before what processes have said meanwhile: callbacks that write files first take from them what
+  // is not of the trial's present attempt.
+  begin_step();
   attempts_.adopt(options_.adoption);
   check_stop_all();
   fill();
   act();
+  end_step();
   while (!is_finished()) turn();
   LoopEnd end;
   if (shutdown_.kind == ShutdownState::Kind::interrupted) {
@@ -134,8 +138,7 @@ void Loop::turn() {
   // When it fell asleep is not known: soon after it was last seen awake, in a trial's favour.
   if (overslept) extend_deadlines(now_awake - woke_at_);
   woke_at_ = now_awake;
-  callbacks_.call("on_step_begin",
-                  [this](Callback& callback) { callback.on_step_begin(committer_.experiment()); });
+  begin_step();
   for (auto& wakeup : wakeups_) {
     std::visit([this](auto& what) { on(what); }, wakeup);
   }
@@ -153,6 +156,15 @@ void Loop::turn() {
   // The end waits for what workers do, and a snapshot would be the longest of it by far.
   if (attempts_.all().empty() && (next_.nothing_left() || shutdown_)) snapshots_.stop();
   act();
+  end_step();
+}
+
+void Loop::begin_step() {
+  callbacks_.call("on_step_begin",
+                  [this](Callback& callback) { callback.on_step_begin(committer_.experiment()); });
+}
+
+void Loop::end_step() {
   callbacks_.call("on_step_end",
                   [this](Callback& callback) { callback.on_step_end(committer_.experiment()); });
 }

@@ -89,6 +89,8 @@ class Loop {
  private:
   LoopEnd drive();
   void turn();
+  void begin_step();
+  void end_step();
   void act();
   void fill();
   bool start_next();
