@@ -332,6 +332,21 @@ class WarmStart(AskCase):
         self.tune("resume", "results/run", "--num-samples", "3", "--progress", "none")
         self.assertEqual(self.json("status", "results/run")["trials"], 3)
 
+    def test_what_a_scheduler_has_ended_early_is_known_as_that(self):
+        space = dict(SPACE, iterations=4)
+        self.write("early.json", self.quadratic(searcher="random", num_samples=8, param_space=space, scheduler={
+            "type": "asha", "grace_period": 1, "reduction_factor": 2, "max_t": 4}))
+        self.tune("run", "early.json", "--name", "early", "--max-concurrent-trials", "1", "--progress", "none")
+        trials = self.json("ls", "results/early")
+        ends = [None if trial["end"] == "completed" else trial["training_iteration"] for trial in trials]
+        self.assertIn(1, ends)
+        self.assertIn(None, ends)
+        self.write("run.json", self.quadratic(searcher="tpe", num_samples=1, param_space=space))
+        self.tune("run", "run.json", "--name", "next", "--warm-start", "results/early", "--progress", "none")
+        recorded = json.loads(self.read("results", "next", "experiment.json"))["searcher"]
+        self.assertEqual(recorded["evaluated_iterations"], ends)
+        self.assertEqual(recorded["evaluated_rewards"], [trial["metrics"]["loss"] for trial in trials])
+
     def test_what_does_not_match_is_said(self):
         space = {"lr": {"loguniform": [1e-3, 0.1]}, "layers": {"randint": [1, 9]}}
         self.write("other.json", dict(SPEC, param_space=space, mode="max"))
