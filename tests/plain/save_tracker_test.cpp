@@ -117,6 +117,10 @@ class Watched : public SaveTracker::Place {
     const auto& first = found_.back().printed_before_first;
     return first ? first->stdout_bytes + first->stderr_bytes : std::uint64_t(-1);
   }
+  /// Lines that may have been printed before the last save that was found.
+  std::uint64_t most_printed() const {
+    return found_.back().printed_at_most.stdout_bytes / line_bytes;
+  }
   std::string found() {
     std::string text;
     for (const SavedFiles& each : std::exchange(found_, {})) {
@@ -356,6 +360,26 @@ TEST_CASE("A file that completes a directory is written to its end before that i
   watched.catch_up();
   watched.die();
   watched.end(false);
+  CHECK(watched.found() == "last:1");
+}
+
+TEST_CASE(
+    "What is overwritten before it has rested may have all that was printed by then, if nobody "
+    "tells of its writing",
+    "[unit][plain]") {
+  Watched watched;
+  watched.has_events_ = false;
+  watched.begin();
+  watched.print();
+  watched.pass(1);
+  watched.save("last/model");
+  watched.pass(0.9);
+  watched.print();
+  watched.print();
+  watched.pass(0.05);
+  watched.save("last/model");
+  watched.pass(4);
+  CHECK(watched.most_printed() == 3);
   CHECK(watched.found() == "last:1");
 }
 

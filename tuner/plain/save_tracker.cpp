@@ -270,6 +270,9 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
     if (files.files != unit.seen) {
       unit.seen = files.files;
       unit.seen_since = place_.now();
+      // Perhaps another save, of which nothing tells but the times of its files: before these, all
+      // may have been printed that is there by now.
+      if (unit.begun->is_by_look) unit.begun->at_most = later(unit.begun->at_most, sizes);
     }
     if (!is_whole(unit, files, ended_well) || !is_as_seen(files)) {
       note_half_written(unit, files);
