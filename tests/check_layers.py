@@ -29,7 +29,7 @@ LIBRARIES = [
     (r"nlohmann/", r"trainable/values\.h"),
     (r"boost/random/sobol\.hpp", r"searchers/sobol\.cpp"),
     (r"boost/process\.hpp", r"tests/bench/spawn\.cpp"),
-    (r"boost/", r"tuner/(process|execution|control|cluster)/|tuner/remote/http\.cpp"),
+    (r"boost/", r"tuner/(process|execution|control|cluster)/|tuner/remote/http\.cpp|apps/dashboard/server/http_server\.cpp"),
     (r"openssl/", r"tuner/(cluster/tls|remote/http)\.cpp"),
     (r"(arpa|netinet)/", r"(tests/remote/http|(tuner|tests)/(process|execution)/reserved_port)[^/]*\.cpp"),
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each

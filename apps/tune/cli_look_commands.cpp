@@ -267,6 +267,37 @@ void add_plot(CLI::App& app, Line& line) {
       ->capture_default_str();
 }
 
+void add_dashboard(CLI::App& app, Line& line) {
+  DashboardRequest& request = line.dashboard;
+  CLI::App* const dashboard =
+      add_command(app, "dashboard", "Show experiments as a page that goes on while they run",
+                  "  tune dashboard results/digits\n"
+                  "  tune dashboard results --port 8080\n"
+                  "  tune dashboard results/digits --allow-control\n");
+  dashboard
+      ->add_option("DIR", request.directories,
+                   "The experiment's directory, several, or a folder of experiments")
+      ->required();
+  dashboard->add_option("--port", request.port, "The port to listen on; 0: a free one")
+      ->capture_default_str()
+      ->type_name("N");
+  dashboard
+      ->add_option("--bind", request.bind,
+                   "The address to listen on. Another one than that of this machine alone is "
+                   "without TLS")
+      ->capture_default_str()
+      ->type_name("ADDRESS");
+  dashboard
+      ->add_option("--host", request.hosts,
+                   "A further name that browsers may use for the server; may be repeated")
+      ->type_name("NAME");
+  dashboard->add_flag("--allow-control", request.allow_control,
+                      "Let the page stop, pause and save trials, and add configs");
+  dashboard->add_flag("--no-browser", request.no_browser, "Only print the address");
+  dashboard->add_flag("--with-parent", request.with_parent)->group("");
+  dashboard->add_flag("--wait", request.waits)->group("");
+}
+
 void add_lineage(CLI::App& app, Line& line) {
   CLI::App* const lineage = add_command(
       app, "lineage", "Show which trials went on as copies of which, and the best one's schedule",

@@ -46,6 +46,7 @@ void add_importance(CLI::App& app, Line& line);
 void add_lineage(CLI::App& app, Line& line);
 void add_report(CLI::App& app, Line& line);
 void add_plot(CLI::App& app, Line& line);
+void add_dashboard(CLI::App& app, Line& line);
 void add_export(CLI::App& app, Line& line);
 void add_simulate(CLI::App& app, Line& line);
 

@@ -261,6 +261,19 @@ struct PlotRequest {
 /// Draws one picture of the experiment.
 int plot_command(const PlotRequest& request);
 
+struct DashboardRequest {
+  std::vector<std::string> directories;  ///< experiments, or folders of them; not empty
+  std::string bind = "127.0.0.1";
+  std::uint16_t port = 0;          ///< 0: a free one
+  std::vector<std::string> hosts;  ///< further names that the server goes by
+  bool allow_control = false;
+  bool no_browser = false;
+  bool waits = false;        ///< for experiments that are not there yet
+  bool with_parent = false;  ///< until the process that has started it is gone
+};
+/// Serves the page of the report, kept up to date, until it is interrupted.
+int dashboard_command(const DashboardRequest& request);
+
 struct SimulateRequest {
   std::vector<std::string> curves;  ///< files
   std::string workers = "1";        ///< numbers, separated by commas

@@ -61,6 +61,7 @@ int carry_out(const std::string& name, Line& line) {
   if (name == "lineage") return lineage_command(line.lineage);
   if (name == "report") return report_command(line.report);
   if (name == "plot") return plot_command(line.plot);
+  if (name == "dashboard") return dashboard_command(line.dashboard);
   if (name == "suggest") return suggest_command(line.spec, line.ask);
   if (name == "simulate") return simulate_command(line.spec, line.simulate);
   require_trainable(line.spec);

@@ -26,6 +26,7 @@ struct Line {
   LineageRequest lineage;
   ReportRequest report;
   PlotRequest plot;
+  DashboardRequest dashboard;
   ImportanceRequest importance;
   AskRequest ask;
   TellRequest tell;

@@ -89,7 +89,7 @@ void group_commands(CLI::App& app) {
       {"Steer it while it runs", {"stop", "pause", "unpause", "add", "set", "checkpoint"}},
       {"Look at it",
        {"status", "ls", "show", "compare", "note", "logs", "events", "best", "importance",
-        "lineage", "report", "plot"}},
+        "lineage", "report", "plot", "dashboard"}},
       {"Checkpoints", {"checkpoints", "diff"}},
       {"Copies on a remote store", {"pull", "push", "fetch", "remote"}},
       {"Trials that you run yourself", {"suggest", "tell"}},
@@ -120,6 +120,7 @@ void add_commands(CLI::App& app, Line& line) {
   add_lineage(app, line);
   add_report(app, line);
   add_plot(app, line);
+  add_dashboard(app, line);
   add_remote_commands(app, line);
   add_ask_commands(app, line);
   add_export(app, line);

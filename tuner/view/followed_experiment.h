@@ -1,0 +1,57 @@
+// An experiment that is looked at while it goes on: its state, kept up to date from the record, and
+// which trials have changed since when. Locks and changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainable/values.h"
+#include "tuner/disk/file_system.h"
+#include "tuner/journal/event_stream.h"
+#include "tuner/model/experiment.h"
+#include "tuner/model/objective.h"
+
+namespace tune {
+
+class FollowedExperiment {
+ public:
+  /// Reads it as it is now. Error if there is no experiment, or it cannot be read.
+  explicit FollowedExperiment(std::filesystem::path directory);
+
+  /// Takes in what was recorded since, and answers which trials that concerns, ascending. Error if
+  /// the record cannot be followed any more: it is gone, damaged, or lacks events. Then it is to be
+  /// read anew.
+  std::vector<TrialId> read_more();
+
+  /// The trials that have changed after that event; nothing if that is not known: it was before the
+  /// experiment was read.
+  std::optional<std::vector<TrialId>> changed_since(std::uint64_t event) const;
+
+  const Experiment& experiment() const { return experiment_; }
+
+  /// Names of what `row` answers with, as `tune ls` has them. They grow with the first trial.
+  std::vector<std::string> columns() const;
+  /// One trial as it is now. Texts are cut at 400 bytes.
+  Json row(TrialId id) const;
+  /// What changes by events alone: `trials`, `states`, `ends`, `results`, `session_end`, and
+  /// whether somebody drives it (`is_driven`).
+  Json status() const;
+
+ private:
+  void name_config();
+
+  std::filesystem::path directory_;
+  std::unique_ptr<FileSystem> files_;
+  Experiment experiment_;
+  std::vector<Objective> objectives_;
+  std::optional<EventStream> events_;
+  std::uint64_t begin_ = 0;             ///< the event up to which it was read
+  std::vector<std::uint64_t> changed_;  ///< by trial the event that has changed it; 0: none since
+  std::vector<std::string> config_;     ///< names of the config's values, of the first trial
+};
+
+}  // namespace tune
