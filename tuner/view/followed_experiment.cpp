@@ -115,7 +115,11 @@ std::optional<std::vector<TrialId>> FollowedExperiment::changed_since(std::uint6
 std::vector<std::string> FollowedExperiment::columns() const {
   std::vector<std::string> names(std::begin(own_columns), std::end(own_columns));
   if (objectives_.size() == 1) names.push_back("best");
-  for (const Objective& each : objectives_) names.push_back(each.metric);
+  for (const Objective& each : objectives_) {
+    // As reports call a metric that is named like a field of the trial.
+    const bool is_hidden = std::find(names.begin(), names.end(), each.metric) != names.end();
+    names.push_back((is_hidden ? "metrics." : "") + each.metric);
+  }
   for (std::string name : config_) {
     std::replace(name.begin(), name.end(), '/', '.');
     names.push_back("config." + name);

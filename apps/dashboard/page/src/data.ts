@@ -62,7 +62,7 @@ export interface Status {
   rungs: { time_attr: string; metric: string; rungs: Rung[] } | null;
   started: number; running_s: number; sessions: number; results: number;
   checkpoints: { committed: number; kept: number; failed: number; bytes: number };
-  stop_reason: string; session_end: string; notices: string[]; hangs: string[];
+  stop_reason: string; session_end: string; events: number; notices: string[]; hangs: string[];
 }
 
 export interface Idle { node: string; gpu: string; from: number; to: number; why: string }
@@ -165,6 +165,11 @@ export interface Attempt {
   restored: number; outcome: string; reason: string;
 }
 
+/** What a stream counts. */
+export interface LiveStatus {
+  trials: number; states: { [state: string]: number }; ends: { [end: string]: number }; results: number; session_end: string; is_driven: boolean;
+}
+
 export class Experiment {
   readonly columns: Column[];
   private readonly byName: Map<string, Column>;
@@ -200,6 +205,38 @@ export class Experiment {
   /** The column of the metric in the last result. */
   metricColumn(metric: string): Column | undefined {
     return this.columns.find((each) => each.source === "metric" && (each.name === metric || each.name === "metrics." + metric));
+  }
+  /** The same with what a stream has told since: a row of values for some trials, and what is counted. */
+  withRows(names: string[], rows: Cell[][], status: LiveStatus | null): Experiment {
+    const values = new Map(this.columns.map((column) => [column.name, [...column.values]]));
+    const targets = names.map((name) => values.get(name) ?? values.get("metrics." + name));
+    const [idAt, iterationAt] = [names.indexOf("trial_id"), names.indexOf("training_iteration")];
+    const metricAt = this.objective ? names.indexOf(this.objective.metric) : -1;
+    const curves = new Map((this.raw.curves?.trials ?? []).map((curve) => [curve.trial, curve]));
+    const hasAll = this.raw.curves?.which.startsWith("all ") ?? false;
+    let n = this.count;
+    for (const row of rows) {
+      const trial = this.trialOf(textOf(row[idAt]));
+      if (!(trial <= n)) continue;  // those before it come with the next whole report
+      n = Math.max(n, trial + 1);
+      targets.forEach((target, i) => { if (target) target[trial] = row[i] ?? null; });
+      const [iteration, value] = [numberOf(row[iterationAt]), row[metricAt] ?? null];
+      const curve = curves.get(trial) ?? (hasAll ? { trial, results: 0, since: 0, iterations: [], last: [], min: null, max: null } : null);
+      if (!curve || metricAt < 0 || value === null || !(iteration > (curve.iterations[curve.iterations.length - 1] ?? 0))) continue;
+      curves.set(trial, {
+        ...curve, results: curve.results + 1, iterations: [...curve.iterations, iteration], last: [...curve.last, value],
+        min: curve.min && [...curve.min, value], max: curve.max && [...curve.max, value],
+      });
+    }
+    const columns = this.columns.map(({ name, source, isTime }): RawColumn => ({
+      name, source: source as RawColumn["source"], is_time: isTime, values: Array.from({ length: n }, (_, i) => values.get(name)![i] ?? null),
+    }));
+    const old = this.raw.status;
+    return new Experiment({
+      ...this.raw, trials: { ...this.raw.trials, count: n, columns },
+      curves: this.raw.curves && { ...this.raw.curves, trials: [...curves.values()] },
+      status: status ? { ...old, trials: status.trials, states: status.states, ends: status.ends, results: status.results, session_end: status.session_end, driver: status.is_driven ? old.driver : null } : old,
+    });
   }
   /** How the trial has ended, or its state. */
   endOf(trial: number): string { return this.text(trial, "end") || this.text(trial, "state"); }
@@ -246,11 +283,16 @@ function parsed(json: string): Cell {
   return eachText(JSON.parse(marked) as Cell, (text) => text.startsWith(mark) ? BigInt(text.slice(mark.length)) : text, (name) => name);
 }
 
-/** Reads the report once; from then on no text of it has anything that cannot be seen. */
-export function readReport(json: string): Report {
+/** Parses what tune has sent; no text of it has anything that cannot be seen. */
+export function readJson(json: string): Cell {
   const cell = parsed(json);
   const hasInvisible = invisibleOnce.test(json) || /\\u00[0189][0-9a-f]|\\u007f|\\[rbf]/i.test(json);
-  const raw = (hasInvisible ? eachText(cell, (text) => invisibleOnce.test(text) ? visible(text) : text, visible) : cell) as unknown as RawReport;
+  return hasInvisible ? eachText(cell, (text) => invisibleOnce.test(text) ? visible(text) : text, visible) : cell;
+}
+
+/** Reads the report once. */
+export function readReport(json: string): Report {
+  const raw = readJson(json) as unknown as RawReport;
   return {
     version: raw.version, made: raw.made,
     experiments: raw.experiments.map((each) => each.problem ? new Unreadable(each.directory, each.problem) : new Experiment(each)),

@@ -1,5 +1,5 @@
-// What the reader has chosen: one truth for all pictures and the table. A live page would put a
-// stream's rows in the place of `report`, and the rest would stay.
+// What the reader has chosen: one truth for all pictures and the table. A live page makes a store of
+// each newer report, which takes over what was chosen in the one before.
 import { useEffect, useReducer } from "preact/hooks";
 import type { Experiment, Report } from "./data";
 import { isExperiment } from "./data";
@@ -33,7 +33,7 @@ export class Choice {
   /** Where several metrics count, an axis for each. */
   private readonly objectives: Axis[];
 
-  constructor(readonly experiment: Experiment) {
+  constructor(readonly experiment: Experiment, before: Choice | undefined = undefined) {
     this.all = experiment.hyperparameters.map(({ column, domain }) => axisOf(column, domain));
     const objective = experiment.objective;
     const best = experiment.column("best");
@@ -45,8 +45,10 @@ export class Choice {
       const column = experiment.metricColumn(metric);
       return column ? [axisOf(column, null)] : [];
     });
-    this.axisNames = this.firstAxes();
-    this.kept = new Uint8Array(experiment.count).fill(1);
+    // One without trials had no axes to choose from.
+    this.axisNames = before && before.all.length > 0 ? before.axisNames : this.firstAxes();
+    if (before) [this.brush, this.chosen, this.which] = [before.brush, before.chosen, before.which];
+    this.kept = keptBy([...this.all, ...this.valueAxes], this.brush, experiment.count);
     this.good = this.goodnessNow();
   }
 
@@ -110,13 +112,19 @@ function changed(): void {
 
 export class Store {
   private readonly choices = new Map<number, Choice>();
-  constructor(readonly report: Report) {}
+  private readonly before: Map<number, Choice>;
+  constructor(readonly report: Report, before: Store | null = null) {
+    this.before = before ? new Map([...before.before, ...before.choices]) : new Map();
+  }
 
   choice(at: number): Choice | null {
     const experiment = this.report.experiments[at];
     if (!experiment || !isExperiment(experiment)) return null;
     let choice = this.choices.get(at);
-    if (!choice) this.choices.set(at, choice = new Choice(experiment));
+    if (!choice) {
+      this.choices.set(at, choice = new Choice(experiment, this.before.get(at)));
+      this.before.delete(at);
+    }
     return choice;
   }
 }

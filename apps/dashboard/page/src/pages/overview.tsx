@@ -1,6 +1,6 @@
 // One experiment: what was searched and what came out, and then each picture.
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Experiment } from "../data";
 import { numberOf, textOf } from "../data";
 import { count, duration, moment, shellWord } from "../format";
@@ -15,6 +15,8 @@ import { rungs } from "../figures/rungs";
 import { slice } from "../figures/slices";
 import { lanesOf, timeline, timelineHeight } from "../figures/timeline";
 import type { Size } from "../figures/drawing";
+import type { Live } from "../live";
+import { Steering } from "./live";
 import { Picture, type Drag } from "../parts/picture";
 import { Ranges } from "../parts/ranges";
 import type { RowsOf } from "../parts/rows";
@@ -60,6 +62,9 @@ function Findings({ choice, open, at }: { choice: Choice; open: (trial: number) 
 
 function ParallelPicture({ choice, open }: { choice: Choice; open: (trial: number) => void }) {
   const { axes, experiment } = choice;
+  // A drag may outlast the choice that it began with, where reports come one after the other.
+  const present = useRef(choice);
+  present.current = choice;
   const drag = (size: Size): Drag => {
     const places = axisPlaces(axes, size);
     let axis = -1;
@@ -74,10 +79,10 @@ function ParallelPicture({ choice, open }: { choice: Choice; open: (trial: numbe
       move(_, y) {
         if (Math.abs(y - from) < 4) return;
         hasMoved = true;
-        choice.setRange(axes[axis]!.name, rangeOfDrag(axes[axis]!, size, from, y));
+        present.current.setRange(axes[axis]!.name, rangeOfDrag(axes[axis]!, size, from, y));
       },
-      end() { if (!hasMoved) choice.setRange(axes[axis]!.name, null); },
-      cancel() { choice.setRange(axes[axis]!.name, null); },
+      end() { if (!hasMoved) present.current.setRange(axes[axis]!.name, null); },
+      cancel() { present.current.setRange(axes[axis]!.name, null); },
     };
   };
   const inside = choice.kept.reduce((a, b) => a + b, 0);
@@ -116,7 +121,7 @@ function Slices({ choice, open }: { choice: Choice; open: (trial: number) => voi
       <div class="grid">{names.slice(0, most).map((name) => {
         const found = experiment.raw.slices.find((each) => each.name === shortName(name));
         return (
-          <Picture key={name} height={230} of={[choice.kept, choice.good]} open={open} draw={(size) => slice(experiment, name, choice.good, choice.kept, size, found)}
+          <Picture key={name} height={230} of={[experiment, choice.kept, choice.good]} open={open} draw={(size) => slice(experiment, name, choice.good, choice.kept, size, found)}
             rows={found && (() => rowsOf({
               from: found.bins.map((each) => each.lower), to: found.bins.map((each) => each.upper), trials: found.bins.map((each) => each.trials), best: found.bins.map((each) => each.best),
               "lower quartile": found.bins.map((each) => each.lower_quartile), median: found.bins.map((each) => each.median), "upper quartile": found.bins.map((each) => each.upper_quartile),
@@ -157,7 +162,7 @@ function Lineage({ choice, open }: { choice: Choice; open: (trial: number) => vo
   );
 }
 
-export function Overview({ choice, at, open }: { choice: Choice; at: number; open: (trial: number) => void }) {
+export function Overview({ choice, at, open, live }: { choice: Choice; at: number; open: (trial: number) => void; live?: Live }) {
   useChanges();
   const experiment = choice.experiment;
   const raw = experiment.raw;
@@ -178,9 +183,10 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
         <div><dt>driver</dt><dd>{status.driver ? `${status.driver.host}, process ${status.driver.pid}` : status.session_end || "none"}</dd></div>
         <div><dt>directory</dt><dd><code>{raw.directory}</code></dd></div>
       </dl>
+      {live && <Steering live={live} experiment={experiment} trial={null} />}
       <div class="first">
         {experiment.objective && <section aria-labelledby="best"><h2 id="best">Best so far</h2>
-          <Picture height={250} of={[choice.kept]} open={open} draw={(size) => bestOverTime(experiment, size, choice.kept)}
+          <Picture height={250} of={[experiment, choice.kept]} open={open} draw={(size) => bestOverTime(experiment, size, choice.kept)}
             rows={() => {
               const all = raw.over_time?.improvements ?? [];
               return rowsOf({ trial: all.map((each) => each.trial_id), iteration: all.map((each) => each.training_iteration), value: all.map((each) => each.value), "running s": all.map((each) => each.running_s), trials: all.map((each) => each.trials), results: all.map((each) => each.results), time: all.map((each) => moment(each.time)) });
@@ -196,7 +202,7 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
         {raw.trials.left_out.length > 0 && <details><summary>{count(raw.trials.left_out.length, "field")} of trials are too many for this file: <code>tune ls --json</code> has them</summary><p>{raw.trials.left_out.slice(0, 500).join(", ")}</p></details>}
       </Section>
       {experiment.objective && <Section title="Curves" id="curves">
-        <Picture height={340} of={[choice.kept]} open={open} draw={(size) => curves(experiment, size, choice.kept, cutoffs)}
+        <Picture height={340} of={[experiment, choice.kept]} open={open} draw={(size) => curves(experiment, size, choice.kept, cutoffs)}
           rows={() => rowsOf({ trial: (raw.curves?.trials ?? []).map((each) => experiment.id(each.trial)), results: (raw.curves?.trials ?? []).map((each) => each.results), last: (raw.curves?.trials ?? []).map((each) => each.last[each.last.length - 1] ?? null), end: (raw.curves?.trials ?? []).map((each) => experiment.endOf(each.trial)), why: (raw.curves?.trials ?? []).map((each) => experiment.text(each.trial, "why")) })}>
           <p class="hint">Green: completed. Grey: pruned. Red: failed. A red dash is a rung's cutoff.{raw.curves?.trials.some((each) => each.since > 0) && " Dashed: of a clone, the results of the trials that its model was before."} <code>{`tune export ${shellWord(raw.directory)} --curves FILE`}</code> writes all of them.</p>
         </Picture>
@@ -208,7 +214,7 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
       </Section>
       {experiment.objective && experiment.hyperparameters.length > 0 && <Slices choice={choice} open={open} />}
       {(raw.judgements.count > 0 || status.rungs) && <Section title="Early stopping" id="rungs">
-        <Picture height={320} of={[choice.kept]} open={open} draw={(size) => rungs(experiment, size, choice.kept)}
+        <Picture height={320} of={[experiment, choice.kept]} open={open} draw={(size) => rungs(experiment, size, choice.kept)}
           rows={() => rowsOf({ trial: raw.judgements.trial.map((each) => experiment.id(each)), rung: raw.judgements.rung, score: raw.judgements.score, "cutoff then": raw.judgements.cutoff, "went on": raw.judgements.went_on.map((each) => each ? "yes" : "") })} />
         {status.rungs && <div class="table"><table>
           <thead><tr><th>bracket</th><th>milestone</th><th>reached</th><th>went on</th><th>waiting</th><th>cutoff</th></tr></thead>
@@ -218,13 +224,13 @@ export function Overview({ choice, at, open }: { choice: Choice; at: number; ope
       </Section>}
       {raw.lineage && <Lineage choice={choice} open={open} />}
       {experiment.attempts.length > 0 && <Section title="Who ran where and when" id="timeline">
-        <Picture height={timelineHeight(lanes)} of={[choice.kept]} open={open} draw={(size) => timeline(experiment, size, choice.kept)}
+        <Picture height={timelineHeight(lanes)} of={[experiment, choice.kept]} open={open} draw={(size) => timeline(experiment, size, choice.kept)}
           rows={() => rowsOf({ trial: experiment.attempts.map((each) => experiment.id(each.trial)), attempt: experiment.attempts.map((each) => each.attempt), node: experiment.attempts.map((each) => each.node), gpus: experiment.attempts.map((each) => each.gpus), start: experiment.attempts.map((each) => moment(each.start)), end: experiment.attempts.map((each) => each.end === null ? "" : moment(each.end)), outcome: experiment.attempts.map((each) => each.outcome), reason: experiment.attempts.map((each) => each.reason) })}>
           <p class="hint">Green: completed. Grey: pruned, or interrupted. Orange: paused, or stopped. Blue: went on as a copy. Red: failed. Thin orange: a free GPU, with the reason.</p>
         </Picture>
       </Section>}
       {status.checkpoints.committed + status.checkpoints.failed > 0 && <Section title="Checkpoints" id="checkpoints">
-        <Picture height={raw.checkpoints.kept && raw.checkpoints.kept.trial.length > 0 ? Math.min(500, 70 + 14 * new Set(raw.checkpoints.kept.trial).size) : 0} of={[choice.kept]} open={open} draw={(size) => checkpoints(experiment, size, choice.kept)}
+        <Picture height={raw.checkpoints.kept && raw.checkpoints.kept.trial.length > 0 ? Math.min(500, 70 + 14 * new Set(raw.checkpoints.kept.trial).size) : 0} of={[experiment, choice.kept]} open={open} draw={(size) => checkpoints(experiment, size, choice.kept)}
           rows={raw.checkpoints.kept ? () => { const kept = raw.checkpoints.kept!; return rowsOf({ trial: kept.trial.map((each) => experiment.id(each)), checkpoint: kept.index, iteration: kept.training_iteration, score: kept.score, rank: kept.rank, latest: kept.is_latest.map((each) => each ? "yes" : ""), pinned: kept.is_pinned.map((each) => each ? "yes" : ""), bytes: kept.bytes, where: kept.where, why: kept.triggers, path: kept.path }); } : undefined} />
         {raw.checkpoints.kept && <p class="hint">Green: the best of its trial. Orange: pinned, since a clone goes on from it. A ring: only on the remote. Red: missing.</p>}
         {!raw.checkpoints.kept && <p>There are too many for this file: <code>tune checkpoints --json</code> has them.</p>}

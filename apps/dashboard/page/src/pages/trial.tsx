@@ -6,10 +6,12 @@ import { count, duration, moment, shellWord, short } from "../format";
 import { ancestry, changing, valueIn } from "../figures/lineage";
 import { curves } from "../figures/curves";
 import { shortName } from "../figures/parallel";
+import type { Live } from "../live";
+import { LiveLogs, Steering } from "./live";
 import { Picture } from "../parts/picture";
 import { cutoffsOf } from "./overview";
 
-export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: number; trial: number; open: (trial: number) => void }) {
+export function TrialPage({ choice, at, trial, open, live }: { choice: Choice; at: number; trial: number; open: (trial: number) => void; live?: Live }) {
   const experiment = choice.experiment;
   const raw = experiment.raw;
   if (trial >= experiment.count) return <main><h1>No trial {trial}</h1><p>{raw.status.name} has {count(experiment.count, "trial")}. <a href={linkTo({ experiment: at, trial: null })}>Back to all of them</a></p></main>;
@@ -48,6 +50,7 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
         {field("ended_by") && ` by ${field("ended_by")}`}{field("paused_by") && ` by ${field("paused_by")}`} at iteration {field("training_iteration")}{field("why") && `: ${field("why")}`}.
         {Number.isFinite(experiment.number(trial, "best")) && ` Its best ${experiment.objective?.metric ?? ""} is ${short(experiment.number(trial, "best"))}${field("best_iteration") && `, of iteration ${field("best_iteration")}`}${choice.which === "best" && rank !== null ? `: place ${rank.toLocaleString("en-US")} of ${experiment.count.toLocaleString("en-US")}` : ""}.`}
       </p>
+      {live && <Steering live={live} experiment={experiment} trial={trial} />}
       {field("error") && field("error") !== field("why") && <p class="notice">{field("error")}</p>}
       <dl class="facts">
         <div><dt>started</dt><dd>{moment(experiment.number(trial, "started")) || "not yet"}</dd></div>
@@ -58,7 +61,7 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
         {field("notes") && <div><dt>notes</dt><dd>{field("notes")}</dd></div>}
       </dl>
       {experiment.objective && (curve
-        ? <section><h2>Curve</h2><Picture height={320} of={[trial, choice.kept]} open={open} draw={(size) => curves(experiment, size, choice.kept, cutoffsOf(experiment), trial)}
+        ? <section><h2>Curve</h2><Picture height={320} of={[trial, choice, choice.kept]} open={open} draw={(size) => curves(experiment, size, choice.kept, cutoffsOf(experiment), trial)}
           rows={() => ({ count: curve.iterations.length, columns: [{ title: "iteration", value: (i) => curve.iterations[i]! }, { title: curve.min ? "last" : experiment.objective!.metric, value: (i) => curve.last[i]! }, ...(curve.min && curve.max ? [{ title: "min", value: (i: number) => curve.min![i]! }, { title: "max", value: (i: number) => curve.max![i]! }] : []), ...(curve.since > 0 ? [{ title: "of a donor", value: (i: number) => curve.iterations[i]! <= curve.since ? "yes" : "" }] : [])] })}>
           <p class="hint">{curve.min ? `Each point stands for neighbours among its ${count(curve.results, "result")}: the last of them, with the least and the most as bars.` : `All of its ${count(curve.results, "result")}`}{curve.since > 0 && `, and, dashed, those of the trials that its model was until iteration ${curve.since}`}. Behind it the curves of {raw.curves!.which}.</p>
         </Picture></section>
@@ -92,8 +95,9 @@ export function TrialPage({ choice, at, trial, open }: { choice: Choice; at: num
         <tbody>{own.map((i) => <tr key={i}><td class="number">{kept.index[i]}</td><td class="number">{kept.training_iteration[i]}</td><td class="number">{textOf(kept.score[i])}</td><td class="number">{kept.rank[i] ?? ""}</td><td class="number">{kept.bytes[i]}</td><td>{kept.where[i]}{kept.is_latest[i] ? ", latest" : ""}{kept.is_pinned[i] ? ", pinned" : ""}</td><td><code>{kept.path[i]}</code></td></tr>)}</tbody>
       </table></div></section>}
       <section><h2>What it printed</h2>
-        {logs.length === 0 && <p>No output is in this file: <code>{`tune logs ${words}`}</code></p>}
-        {logs.map((log, i) => <div key={i}><h3>{log.stream}{log.left_out > 0 && `, without the ${log.left_out.toLocaleString("en-US")} bytes before`}</h3><pre tabIndex={0}>{log.text}</pre></div>)}
+        {live && <LiveLogs live={live} trial={trial} />}
+        {!live && logs.length === 0 && <p>No output is in this file: <code>{`tune logs ${words}`}</code></p>}
+        {!live && logs.map((log, i) => <div key={i}><h3>{log.stream}{log.left_out > 0 && `, without the ${log.left_out.toLocaleString("en-US")} bytes before`}</h3><pre tabIndex={0}>{log.text}</pre></div>)}
       </section>
       <section><h2>To look further</h2><pre tabIndex={0}>{`tune show ${words}\ntune logs ${words} --stderr${best !== null && best !== trial ? `\ntune compare ${shellWord(raw.directory)} ${trial} ${best}` : ""}`}</pre></section>
     </main>

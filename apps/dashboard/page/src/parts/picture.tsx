@@ -90,7 +90,14 @@ export function Picture({ draw, of, height, open, rows, drag, children }: Props)
   const drawing = last.current?.drawing ?? nothing;
   const isEmpty = last.current !== null && drawing.marks.length === 0;
 
-  useEffect(() => setAt(null), [drawing]);
+  // What is drawn anew has the mark again, if at another place.
+  useEffect(() => setAt((old) => {
+    const trial = old?.of?.trial;
+    if (trial === undefined) return null;
+    const [x, y] = placeOf(old!) ?? [0, 0];
+    const far = (mark: Mark) => { const place = placeOf(mark); return place ? Math.hypot(place[0] - x, place[1] - y) : Infinity; };
+    return drawing.marks.filter((mark) => mark.of?.trial === trial && mark.kind === old!.kind).reduce<Mark | null>((a, b) => a && far(a) <= far(b) ? a : b, null);
+  }), [drawing]);
   useLayoutEffect(() => {
     const element = canvas.current;
     if (!element || width === 0) return;
