@@ -234,7 +234,7 @@ export class Experiment {
     const old = this.raw.status;
     return new Experiment({
       ...this.raw, trials: { ...this.raw.trials, count: n, columns },
-      curves: this.raw.curves && { ...this.raw.curves, trials: [...curves.values()] },
+      curves: this.raw.curves && { ...this.raw.curves, which: hasAll ? `all ${curves.size.toLocaleString("en-US")} trials` : this.raw.curves.which, trials: [...curves.values()] },
       status: status ? { ...old, trials: status.trials, states: status.states, ends: status.ends, results: status.results, session_end: status.session_end, driver: status.is_driven ? old.driver : null } : old,
     });
   }

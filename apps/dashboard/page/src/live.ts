@@ -58,7 +58,7 @@ const delay = (ms: number, signal?: AbortSignal) => new Promise<void>((done) => 
 
 /** Nothing for so long, not even a ping: the server is gone, or the way to it. */
 const silenceMs = 40_000;
-const shortestRestMs = 250, shortestReloadMs = 3_000;
+const shortestRestMs = 250, shortestReloadMs = 2_000;
 /** The page is busy with what is new for at most so much of the time. */
 const restFactor = 10;
 

@@ -79,7 +79,9 @@ export function Steering({ live, experiment, trial }: { live: Live; experiment: 
   const config = useRef<HTMLTextAreaElement>(null);
   const confirm = useRef<HTMLButtonElement>(null);
   useEffect(() => { if (chosen) confirm.current?.focus(); }, [chosen]);
-  if (!live.allowsControl || !experiment.raw.status.driver) return null;
+  if (!live.allowsControl) return null;
+  // What the driver has said stays when it has left.
+  if (!experiment.raw.status.driver) return <p aria-live="polite" class="hint">{said}</p>;
   const ask = async (wish: Wish) => {
     choose(null);
     say(`Asked to ${wish.word}.`);
