@@ -294,7 +294,7 @@ void add_dashboard(CLI::App& app, Line& line) {
   dashboard->add_flag("--allow-control", request.allow_control,
                       "Let the page stop, pause and save trials, and add configs");
   dashboard->add_flag("--no-browser", request.no_browser, "Only print the address");
-  dashboard->add_flag("--with-parent", request.with_parent)->group("");
+  dashboard->add_option("--with-parent", request.parent)->group("");
   dashboard->add_flag("--wait", request.waits)->group("");
 }
 

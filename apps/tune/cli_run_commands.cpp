@@ -26,6 +26,9 @@ void add_style(CLI::App& command, RunStyle& style) {
       ->type_name("SECONDS")
       ->check(CLI::Range(5.0, 1e6))
       ->capture_default_str();
+  command.add_flag("--dashboard", style.dashboard,
+                   "Start a page beside it that shows it, and print its address; see tune "
+                   "dashboard");
   command.add_flag("--strict", style.strict,
                    "At a resume, a policy that answers differently than it did is an error");
   add_json(command, style.json,

@@ -24,6 +24,7 @@ struct RunStyle {
   std::vector<std::string> command_line = {};  ///< "tune" and its words, to be recorded
   double lease_s = 60;  ///< other hosts take a driver for dead that has been silent for so long
   bool json = false;    ///< how it has ended, as one object; then progress goes to standard error
+  bool dashboard = false;  ///< a process beside it that shows it, until it has ended
 };
 
 /// Starts an experiment and runs it to its end. `resume`: what to do with one that is there already
@@ -268,8 +269,8 @@ struct DashboardRequest {
   std::vector<std::string> hosts;  ///< further names that the server goes by
   bool allow_control = false;
   bool no_browser = false;
-  bool waits = false;        ///< for experiments that are not there yet
-  bool with_parent = false;  ///< until the process that has started it is gone
+  bool waits = false;  ///< for experiments that are not there yet
+  int parent = 0;      ///< the process that has started it, with which it ends; 0: none
 };
 /// Serves the page of the report, kept up to date, until it is interrupted.
 int dashboard_command(const DashboardRequest& request);

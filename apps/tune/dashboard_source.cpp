@@ -99,6 +99,8 @@ FollowedExperiment& ExperimentsSource::follow(Experiment& experiment) {
 }
 
 Json ExperimentsSource::summary_of(Experiment& experiment) {
+  const Seconds begin = clock_->steady();
+  if (!experiment.summary.is_null() && begin < experiment.summary_until) return experiment.summary;
   std::string signature = signature_of(experiment.directory);
   if (!experiment.summary.is_null() && signature == experiment.signature) {
     return experiment.summary;
@@ -115,6 +117,8 @@ Json ExperimentsSource::summary_of(Experiment& experiment) {
   } catch (const Error& error) {
     summary["problem"] = gone_text(experiment.directory, error.what());
   }
+  const Seconds end = clock_->steady();
+  experiment.summary_until = end + report_rest_factor * (end - begin);
   return experiment.summary = std::move(summary);
 }
 

@@ -34,6 +34,7 @@ class ExperimentsSource : public DashboardSource {
     // Answers are kept: several pages ask for the same, and a long one takes a while to make.
     std::string signature;  ///< of the files that `summary` was made of
     Json summary;
+    Seconds summary_until = 0;  ///< steady time up to which it is new enough
     std::shared_ptr<const std::string> report;
     std::uint64_t report_event = 0;
     Seconds report_until = 0;  ///< steady time up to which it is new enough

@@ -119,7 +119,7 @@ class Attacked(LookingCase):
         type(self).server = Server(self.dir, "results")
         self.addCleanup(self.server.close)
 
-    def refused(self, status: int, target: str, *arguments: Any, **named: Any) -> None:
+    def answers(self, status: int, target: str, *arguments: Any, **named: Any) -> None:
         got, fields, body = self.server.request(target, *arguments, **named)
         self.assertEqual(got, status, body)
         self.assertEqual(list(json.loads(body)), ["error"])
@@ -153,13 +153,13 @@ class Attacked(LookingCase):
         for target in ("/api/experiments", "/api/e/0/report", "/api/e/0/trials/0/log", "/api/e/0/stream", "/api/e/0/control", "/api/start", "/api/none", "/none"):
             for token in (None, "x", self.server.token[:-1], self.server.token + "0", self.server.token.upper() + "G", "a" * 4000):
                 for method in ("GET", "POST"):
-                    self.refused(401, target, method, token=token, Content_Type="application/json")
-            self.refused(401, f"{target}?token={self.server.token}", token=None)
+                    self.answers(401, target, method, token=token, Content_Type="application/json")
+            self.answers(401, f"{target}?token={self.server.token}", token=None)
 
     def test_other_hosts_and_targets_are_refused(self) -> None:
         for host in ("evil.example", f"0.0.0.0:{self.server.port}", "localhost.evil.example"):
-            self.refused(403, "/", Host=host)
-            self.refused(403, "/api/experiments", Host=host)
+            self.answers(403, "/", Host=host)
+            self.answers(403, "/api/experiments", Host=host)
         good = f"Authorization: Bearer {self.server.token}\r\n"
         for head in ("GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
                      "GET / HTTP/1.1\r\nHost: localhost\r\n evil.example\r\n\r\n", "GET / HTTP/1.1\nHost: localhost\n\r\n\r\n", "GET / HTTP/1.1\r\nHost : localhost\r\n\r\n",
@@ -174,27 +174,27 @@ class Attacked(LookingCase):
         for method in ("OPTIONS", "DELETE", "TRACE", "PUT", "HEAD", "CONNECT"):
             got = self.server.raw(f"{method} /api/experiments HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             self.assertRegex(got, rb"^HTTP/1.1 405 ", method)
-        self.refused(405, "/api/e/0/report", "POST", "{}", Content_Type="application/json")
-        self.refused(405, "/api/e/0/control")
-        self.refused(403, "/api/e/0/control", "POST", '{"ask": "stop"}', Content_Type="application/json")
-        self.refused(415, "/api/e/0/control", "POST", "ask=stop", Content_Type="application/x-www-form-urlencoded")
-        self.refused(415, "/api/e/0/control", "POST", '{"ask": "stop"}', Content_Type="text/plain")
-        self.refused(403, "/api/e/0/control", "POST", '{"ask": "stop"}', Content_Type="application/json", Sec_Fetch_Site="cross-site")
-        self.refused(403, "/api/e/0/control", "POST", '{"ask": "stop"}', Content_Type="application/json", Origin="http://evil.example")
+        self.answers(405, "/api/e/0/report", "POST", "{}", Content_Type="application/json")
+        self.answers(405, "/api/e/0/control")
+        self.answers(403, "/api/e/0/control", "POST", '{"ask": "stop"}', Content_Type="application/json")
+        self.answers(415, "/api/e/0/control", "POST", "ask=stop", Content_Type="application/x-www-form-urlencoded")
+        self.answers(415, "/api/e/0/control", "POST", '{"ask": "stop"}', Content_Type="text/plain")
+        self.answers(403, "/api/e/0/control", "POST", '{"ask": "stop"}', Content_Type="application/json", Sec_Fetch_Site="cross-site")
+        self.answers(403, "/api/e/0/control", "POST", '{"ask": "stop"}', Content_Type="application/json", Origin="http://evil.example")
 
     def test_no_path_of_a_caller_reaches_a_file(self) -> None:
         for target in ("/api/e/0/trials/../log", "/api/e/0/trials/%2e%2e/log", "/api/e/0/trials/0%00/log", "/../../etc/passwd", "/results/looked_at/spec.json", "/api/e/0/trials/0/log?stream=../../spec"):
-            self.refused(400, target)
+            self.answers(400, target)
         for target in ("/api/e/1/report", "/api/e/0/trials/x/log", "/api/e/0x0/report"):
-            self.refused(404, target)
-        self.refused(400, "/api/e/0/trials/0/log?stream=x")
+            self.answers(404, target)
+        self.answers(400, "/api/e/0/trials/0/log?stream=x")
         # Neither what a link leads to, nor a FIFO, which would be waited for.
         for target in ("/api/e/0/trials/2/log?stream=stderr", "/api/e/0/trials/1/log", "/api/e/0/trials/99/log"):
             self.assertEqual(self.server.json(target)["text"], "", target)
 
     def test_what_is_too_long_is_refused(self) -> None:
-        self.refused(431, "/", X="x" * 9000)
-        self.refused(413, "/api/e/0/control", "POST", "x" * 1_000_000, Content_Type="application/json")
+        self.answers(431, "/", X="x" * 9000)
+        self.answers(413, "/api/e/0/control", "POST", "x" * 1_000_000, Content_Type="application/json")
 
     def test_many_connections_and_one_that_never_reads_hold_up_nobody(self) -> None:
         with contextlib.ExitStack() as open_ones:
@@ -232,7 +232,8 @@ class Followed(Case):
 
     def run_beside(self, *words: str) -> subprocess.Popen[bytes]:
         driver = subprocess.Popen([TUNE, *words], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(lambda: (driver.kill(), driver.wait()))
+        self.addCleanup(driver.wait)
+        self.addCleanup(driver.kill)
         return driver
 
     def wait_until(self, holds: Any) -> None:
@@ -259,7 +260,7 @@ class Followed(Case):
             resumed = self.run_beside("resume", "results/live")
             waits_for(events, "rows", lambda data: data["status"]["is_driven"])
             self.write("go", "")
-            rows: dict[str, list[Any]] = {}
+            rows: dict[str, dict[str, Any]] = {}
             for kind, data in events:
                 if kind != "rows":
                     continue
@@ -354,6 +355,33 @@ class Followed(Case):
         self.assertIn("--bind takes an address", self.refused("dashboard", "results", "--bind", "nowhere.example"))
         server = self.start("results")
         self.assertIn(f"cannot listen on 127.0.0.1 at port {server.port}", self.refused("dashboard", "results", "--port", str(server.port)))
+
+    def test_a_run_has_one_beside_it_until_it_ends(self) -> None:
+        self.write("spec.json", self.spec())
+        driver = subprocess.Popen([TUNE, "run", "spec.json", "--dashboard", "--json"], cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(driver.wait)
+        self.addCleanup(driver.kill)
+        assert driver.stdout is not None and driver.stderr is not None
+        address = re.search(r"http://127.0.0.1:(\d+)/#token=([0-9a-f]{64})\n", driver.stderr.readline())
+        assert address
+        server = Server.__new__(Server)
+        server.port, server.token = int(address[1]), address[2]
+        self.wait_until(lambda: self.has_results(2))
+        report = server.report()
+        self.assertEqual(report["status"]["results"], 2)
+        with server.stream(report["status"]["events"]) as events:
+            self.write("go", "")
+            waits_for(events, "rows", lambda data: data["status"]["session_end"] == "finished")
+        out, _ = driver.communicate(timeout=LIMIT_S)
+        self.assertEqual((driver.returncode, json.loads(out)["end"]), (0, "finished"))
+
+        def is_gone() -> bool:
+            try:
+                server.connect().close()
+                return False
+            except ConnectionRefusedError:
+                return True
+        self.wait_until(is_gone)
 
     def test_outside_loopback_it_warns(self) -> None:
         self.write("go", "")

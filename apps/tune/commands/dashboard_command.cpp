@@ -1,6 +1,7 @@
 // `tune dashboard`: the page of `tune report` that goes on, by a server of its own. Takes nothing
 // from a driver: it reads the files.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +68,9 @@ std::string lower(std::string text) {
 
 int dashboard_command(const DashboardRequest& request) {
   require_readable(request);
+  // Trials and their driver come first.
+  constexpr int niceness = 10;
+  (void)::setpriority(PRIO_PROCESS, 0, niceness);
   GuardRules rules{.token = make_token(),
                    .start_code = "",
                    .hosts = {},
@@ -93,10 +97,9 @@ int dashboard_command(const DashboardRequest& request) {
     print("From your own machine: ssh -L " + port + ":127.0.0.1:" + port +
           " HOST, then open that address there.\n");
   }
-  print("It ends by Ctrl-C.\n");
+  print(request.parent == 0 ? "It ends by Ctrl-C.\n" : "It ends with the driver.\n");
   if (opens) open_browser("http://" + server.authority() + "/#start=" + code);
-  const pid_t parent = ::getppid();
-  server.run([&] { return request.with_parent && ::getppid() != parent; });
+  server.run([&] { return request.parent != 0 && ::getppid() != request.parent; });
   return exit_ok;
 }
 

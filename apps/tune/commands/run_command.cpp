@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "apps/tune/commands.h"
+#include "apps/tune/dashboard_process.h"
 #include "apps/tune/output.h"
 #include "apps/tune/warm_start.h"
 #include "callbacks/callbacks.h"
@@ -218,7 +219,10 @@ void print_summary(const RunOutcome& outcome, double wall_s) {
 }
 
 template <class Run>
-int run_and_conclude(const std::filesystem::path& directory, bool json, const Run& run) {
+int run_and_conclude(const std::filesystem::path& directory, const RunStyle& style,
+                     const Run& run) {
+  // Before the driver: it looks after the processes that are started later.
+  if (style.dashboard) start_dashboard(directory, style.json);
   const auto start = std::chrono::steady_clock::now();
   const RunOutcome outcome = [&] {
     try {
@@ -231,7 +235,7 @@ int run_and_conclude(const std::filesystem::path& directory, bool json, const Ru
   }();
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   const int exit_code = exit_code_of(outcome);
-  if (json) {
+  if (style.json) {
     print_end(outcome.results.directory(), outcome.end, outcome.not_on_remote, exit_code);
   } else {
     print_summary(outcome, wall.count());
@@ -353,7 +357,7 @@ int resume_existing(const std::filesystem::path& directory, const SpecDocument& 
     }
     return exit_ok;
   }
-  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), style.json, [&] {
+  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), style, [&] {
     return resume_experiment(directory, catalogue, run_options(style), options);
   });
 }
@@ -406,7 +410,7 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
                      " to go on with: leave '--resume must' out to start one");
   }
   if (!source.warm_start.empty()) warm_start(*spec, source.warm_start);
-  return run_and_conclude(directory, style.json,
+  return run_and_conclude(directory, style,
                           [&] { return run_experiment(*spec, catalogue, run_options(style)); });
 }
 
@@ -444,7 +448,7 @@ int resume_command(const ResumeRequest& given, const SpecSource& given_changes,
   if (to_json(before) != to_json(*after)) {
     options.change = [&after](ExperimentSpec& spec) { spec = *after; };
   }
-  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), style.json, [&] {
+  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), style, [&] {
     RunOptions running = run_options(style);
     running.salvage = request.salvage;
     return resume_experiment(directory, catalogue, std::move(running), options);

@@ -144,7 +144,9 @@ export class Live {
         waitMs = 500;
       } catch (error) {
         if (signal.aborted) return;
-        this.say(error instanceof Refused ? `${error.message}.` : "The server does not answer any more. This page shows what it knew last, and tries again.");
+        const isOver = this.experiment instanceof Experiment && !this.experiment.raw.status.driver;
+        this.say(error instanceof Refused ? `${error.message}.` : isOver ? "The driver and this page's server have ended. This page shows what it knew last."
+          : "The server does not answer any more. This page shows what it knew last, and tries again.");
         await delay(waitMs, signal);
         waitMs = Math.min(5_000, 2 * waitMs);
       }
