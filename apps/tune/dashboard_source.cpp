@@ -94,18 +94,20 @@ ExperimentsSource::Experiment* ExperimentsSource::find(std::uint32_t number) {
 FollowedExperiment& ExperimentsSource::follow(Experiment& experiment) {
   if (!experiment.followed) {
     experiment.followed = std::make_unique<FollowedExperiment>(experiment.directory);
+    experiment.told = experiment.followed->experiment().last_event();
   }
   return *experiment.followed;
 }
 
-Json ExperimentsSource::summary_of(Experiment& experiment) {
+Json ExperimentsSource::summary_of(std::size_t number) {
+  std::unique_lock lock(mutex_);
+  Experiment& experiment = experiments_[number];
   const Seconds begin = clock_->steady();
   if (!experiment.summary.is_null() && begin < experiment.summary_until) return experiment.summary;
+  lock.unlock();
   std::string signature = signature_of(experiment.directory);
-  if (!experiment.summary.is_null() && signature == experiment.signature) {
-    return experiment.summary;
-  }
-  experiment.signature = std::move(signature);
+  // It is this thread's alone, as `summary` is.
+  if (!experiment.summary.is_null() && signature == experiment.signature) return experiment.summary;
   Json summary = {{"directory", experiment.directory.string()}, {"problem", ""}};
   try {
     const Json status = status_json(look_at_status(experiment.directory));
@@ -118,35 +120,46 @@ Json ExperimentsSource::summary_of(Experiment& experiment) {
     summary["problem"] = gone_text(experiment.directory, error.what());
   }
   const Seconds end = clock_->steady();
+  experiment.signature = std::move(signature);
   experiment.summary_until = end + report_rest_factor * (end - begin);
   return experiment.summary = std::move(summary);
 }
 
 Json ExperimentsSource::experiments_json() {
-  find_experiments();
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    find_experiments();
+    count = experiments_.size();
+  }
   Json list = Json::array();
-  for (Experiment& each : experiments_) list.push_back(summary_of(each));
+  for (std::size_t i = 0; i < count; ++i) list.push_back(summary_of(i));
   return {{"version", version()},
           {"allows_control", allows_control_},
           {"experiments", std::move(list)}};
+}
+
+std::optional<std::uint64_t> ExperimentsSource::event_to_report(Experiment& experiment) {
+  const std::lock_guard lock(mutex_);
+  // Read before the report, so that the stream can go on from every report.
+  FollowedExperiment& followed = follow(experiment);
+  followed.read_more();
+  const std::uint64_t event = followed.experiment().last_event();
+  const bool is_same = experiment.report && event == experiment.report_event;
+  // Without events a driver may still hang, or be gone.
+  if (is_same && followed.status().at("is_driven").get<bool>()) return std::nullopt;
+  return event;
 }
 
 std::shared_ptr<const std::string> ExperimentsSource::report_of(Experiment& experiment) {
   const Seconds begin = clock_->steady();
   if (experiment.report && begin < experiment.report_until) return experiment.report;
   try {
-    // Read before the report, so that the stream can go on from every report.
-    FollowedExperiment& followed = follow(experiment);
-    followed.read_more();
-    const std::uint64_t event = followed.experiment().last_event();
-    const bool is_same = experiment.report && event == experiment.report_event;
-    if (!is_same || !followed.status().at("is_driven").get<bool>()) {
+    if (const auto event = event_to_report(experiment)) {
       experiment.report = shared_text(report_data({experiment.directory.string()}));
-      experiment.report_event = event;
+      experiment.report_event = *event;
     }
-    experiment.gone.clear();
   } catch (const std::exception& error) {
-    experiment.followed.reset();
     Json experiments = Json::array();
     experiments.push_back({{"directory", experiment.directory.string()},
                            {"problem", gone_text(experiment.directory, error.what())}});
@@ -154,6 +167,7 @@ std::shared_ptr<const std::string> ExperimentsSource::report_of(Experiment& expe
                                          {"version", version()},
                                          {"made", clock_->now()},
                                          {"experiments", std::move(experiments)}});
+    experiment.report_event = 0;
   }
   const Seconds end = clock_->steady();
   experiment.report_until =
@@ -161,53 +175,57 @@ std::shared_ptr<const std::string> ExperimentsSource::report_of(Experiment& expe
   return experiment.report;
 }
 
-Changes ExperimentsSource::rows_of(Experiment& experiment, const std::vector<TrialId>& trials) {
-  const FollowedExperiment& followed = *experiment.followed;
-  Changes changes{.event = followed.experiment().last_event(),
-                  .status = *shared_text(followed.status()),
-                  .columns = *shared_text(followed.columns()),
-                  .rows = {},
-                  .is_reset = trials.size() > PendingChanges::most_rows,
-                  .gone = ""};
-  if (changes.is_reset) return changes;
-  for (const TrialId id : trials) {
-    Json row = followed.row(id);
-    changes.rows.push_back({static_cast<std::uint32_t>(index_of(id)), shared_text(row)});
+Changes ExperimentsSource::changes_of(Experiment& experiment, std::uint64_t since) {
+  Changes changes;
+  try {
+    FollowedExperiment& followed = follow(experiment);
+    followed.read_more();
+    const auto trials = followed.changed_since(since);
+    changes.event = followed.experiment().last_event();
+    changes.status = *shared_text(followed.status());
+    changes.columns = *shared_text(followed.columns());
+    changes.is_reset = !trials || trials->size() > PendingChanges::most_rows;
+    if (changes.is_reset) return changes;
+    for (const TrialId id : *trials) {
+      changes.rows.push_back(
+          {static_cast<std::uint32_t>(index_of(id)), shared_text(followed.row(id))});
+    }
+  } catch (const std::exception& error) {
+    experiment.followed.reset();
+    experiment.is_read_anew = true;
+    changes = Changes{};
+    changes.gone = *shared_text(Json{{"problem", gone_text(experiment.directory, error.what())}});
   }
   return changes;
 }
 
-Changes ExperimentsSource::next_changes(std::uint32_t number) {
+namespace {
+
+Changes no_such_experiment() {
   Changes changes;
+  changes.gone = *shared_text(Json{{"problem", "there is no such experiment"}});
+  return changes;
+}
+
+}  // namespace
+
+Changes ExperimentsSource::next_changes(std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
   Experiment* const experiment = find(number);
-  if (experiment == nullptr) {
-    changes.gone = *shared_text(Json{{"problem", "there is no such experiment"}});
-    return changes;
-  }
+  if (experiment == nullptr) return no_such_experiment();
   const bool was_followed = experiment->followed != nullptr;
-  try {
-    follow(*experiment);
-    const auto trials = experiment->followed->read_more();
-    changes = rows_of(*experiment, trials);
-    // It was read anew, so what has changed meanwhile is not known.
-    changes.is_reset |= !was_followed;
-    experiment->gone.clear();
-  } catch (const std::exception& error) {
-    experiment->followed.reset();
-    experiment->gone = gone_text(experiment->directory, error.what());
-    changes.gone = *shared_text(Json{{"problem", experiment->gone}});
-  }
+  // What a report or another stream has read meanwhile is told here, too.
+  Changes changes = changes_of(*experiment, was_followed ? experiment->told : 0);
+  if (!experiment->followed) return changes;
+  experiment->told = changes.event;
+  if (!was_followed || std::exchange(experiment->is_read_anew, false)) changes.is_reset = true;
   return changes;
 }
 
 Changes ExperimentsSource::changes_since(std::uint32_t number, std::uint64_t since) {
-  Changes changes = next_changes(number);
+  const std::lock_guard lock(mutex_);
   Experiment* const experiment = find(number);
-  if (experiment == nullptr || !experiment->followed) return changes;
-  const auto trials = experiment->followed->changed_since(since);
-  changes = rows_of(*experiment, trials.value_or(std::vector<TrialId>()));
-  if (!trials) changes.is_reset = true;
-  return changes;
+  return experiment == nullptr ? no_such_experiment() : changes_of(*experiment, since);
 }
 
 namespace {
@@ -261,7 +279,11 @@ WebAnswer ExperimentsSource::answer(const RouteMatch& match, const std::string& 
   try {
     if (match.route->name == Route::Name::experiments)
       return {200, shared_text(experiments_json())};
-    Experiment* const experiment = find(match.numbers.at(0));
+    Experiment* experiment = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      experiment = find(match.numbers.at(0));
+    }
     if (experiment == nullptr) return error_answer(404, "there is no such experiment");
     switch (match.route->name) {
       case Route::Name::report:

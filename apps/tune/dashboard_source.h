@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
-#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +32,10 @@ class ExperimentsSource : public DashboardSource {
   struct Experiment {
     std::filesystem::path directory;
     std::unique_ptr<FollowedExperiment> followed;  ///< null: nobody has asked, or it is to be read
-    std::string gone;                              ///< why it cannot be followed
-    // Answers are kept: several pages ask for the same, and a long one takes a while to make.
+    std::uint64_t told = 0;                        ///< the event up to which all streams were told
+    bool is_read_anew = false;                     ///< and no stream was told of that yet
+    // Answers are kept: several pages ask for the same, and a long one takes a while to make. These
+    // are of the thread alone that asks for them.
     std::string signature;  ///< of the files that `summary` was made of
     Json summary;
     Seconds summary_until = 0;  ///< steady time up to which it is new enough
@@ -44,15 +48,21 @@ class ExperimentsSource : public DashboardSource {
   Experiment* find(std::uint32_t number);
   FollowedExperiment& follow(Experiment& experiment);
   Json experiments_json();
-  Json summary_of(Experiment& experiment);
+  Json summary_of(std::size_t number);
   std::shared_ptr<const std::string> report_of(Experiment& experiment);
-  Changes rows_of(Experiment& experiment, const std::vector<TrialId>& trials);
+  /// Nothing if the report that is kept will do, else the event up to which it is to be.
+  std::optional<std::uint64_t> event_to_report(Experiment& experiment);
+  /// Up to now, after event `since`; a reset if these are not known.
+  Changes changes_of(Experiment& experiment, std::uint64_t since);
 
   std::vector<std::filesystem::path> places_;
   bool allows_control_;
   std::unique_ptr<Clock> clock_;
-  /// An experiment has the same number as long as this lives.
-  std::vector<Experiment> experiments_;
+  /// Of all below. Nobody holds it while a status or a report is made, which may take seconds:
+  /// these are asked for by one thread alone.
+  std::mutex mutex_;
+  /// An experiment has the same number, and the same place in memory, as long as this lives.
+  std::deque<Experiment> experiments_;
 };
 
 }  // namespace tune

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import unittest
 
 from browser import PROGRAM, Browser
-from cli_support import Case, main
+from cli_support import TUNE, Case, main
+from dashboard_test import WAITING, Server
 
 HOSTILE = '</script><img src=x onerror="alert(1)">'
 
@@ -75,6 +78,68 @@ class InABrowser(Case):
         for fragment in ("#e0t99", "#e7", "#e0t<img src=x>", "#javascript:alert(1)"):
             self.browser.value(f"location.hash = {json.dumps(fragment)}")
             self.browser.wait("document.querySelector('h1') !== null")
+        self.assert_silent()
+
+
+    def test_a_live_page_follows_a_run_keeps_what_was_chosen_and_steers(self) -> None:
+        self.write("waiting.py", WAITING)
+        self.write("spec.json", {"trainable": {"command": [sys.executable, self.path("waiting.py"), self.path("go"), "${config.x}"], "plain": {}}, "name": "live", "metric": "loss",
+                                 "mode": "min", "num_samples": 4, "max_concurrent_trials": 2, "searcher": "random", "param_space": {"x": {"uniform": [1, 2]}}})
+        driver = subprocess.Popen([TUNE, "run", "spec.json"], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(driver.wait)
+        self.addCleanup(driver.kill)
+        while not os.path.exists(self.path("results/live/CURRENT")):
+            self.assertIsNone(driver.poll())
+        server = Server(self.dir, "results/live", "--allow-control")
+        self.addCleanup(server.process.wait)
+        self.addCleanup(server.process.kill)
+        self.browser.ask("Page.navigate", url=f"http://127.0.0.1:{server.port}/#token={server.token}")
+        self.browser.wait("document.querySelectorAll('[aria-label=trials] tbody tr').length === 2")
+        self.assertNotIn(server.token, self.browser.value("location.href + document.cookie + document.documentElement.innerHTML"))
+        self.assertEqual(self.texts("[role=status]"), ["It runs; this page follows it."])
+        # What is chosen, and what has the focus, stay when more comes.
+        self.browser.value("document.querySelector('.ranges').open = true")
+        self.browser.value("(() => { const field = document.querySelector('[aria-label=\"x to\"]'); field.value = '1.99'; field.dispatchEvent(new Event('change', { bubbles: true })); field.focus(); })()")
+        self.browser.value("scrollTo(0, 300)")
+        self.write("go", "")
+        driver.wait(60)
+        self.browser.wait("document.querySelector('[role=status]').innerText === 'It has finished.'")
+        status = self.json("status", "results/live")
+        inside = sum(trial["config"]["x"] <= 1.99 for trial in self.json("ls", "results/live"))
+        self.browser.wait(f"document.querySelectorAll('[aria-label=trials] tbody tr').length === {inside} && document.querySelector('.lead').innerText.includes({json.dumps(status['best']['trial_id'])})")
+        self.assertEqual(self.browser.value("[document.activeElement.getAttribute('aria-label'), document.activeElement.value, scrollY]"), ["x to", "1.99", 300])
+        facts = dict(zip(self.texts(".facts dt"), self.texts(".facts dd"), strict=True))
+        self.assertEqual((facts["completed"], facts["results"]), (str(status["ends"]["completed"]), str(status["results"])))
+        # The end of a log comes from the server.
+        self.browser.value("location.hash = '#e0t1'")
+        self.browser.wait("[...document.querySelectorAll('pre')].some((each) => each.innerText.includes('loss=0.5'))")
+        self.assert_silent()
+        server.process.kill()
+        self.browser.wait("document.querySelector('[role=status]').innerText.includes('have ended')")
+
+    def test_a_live_page_says_what_follows_before_it_asks_for_it(self) -> None:
+        self.write("waiting.py", WAITING)
+        self.write("spec.json", {"trainable": {"command": [sys.executable, self.path("waiting.py"), self.path("go"), "${config.x}"], "plain": {}}, "name": "live", "metric": "loss",
+                                 "mode": "min", "num_samples": 1, "searcher": "random", "param_space": {"x": {"uniform": [1, 2]}}})
+        driver = subprocess.Popen([TUNE, "run", "spec.json"], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(driver.wait)
+        self.addCleanup(driver.kill)
+        while not os.path.exists(self.path("results/live/CURRENT")):
+            self.assertIsNone(driver.poll())
+        server = Server(self.dir, "results/live", "--allow-control")
+        self.addCleanup(server.close)
+        self.browser.ask("Page.navigate", url=f"http://127.0.0.1:{server.port}/#token={server.token}")
+        self.browser.wait("document.querySelector('[aria-label=steer] textarea') !== null")
+        self.browser.value("document.querySelector('[aria-label=steer] textarea').value = '{\"x\": 1.25}'")
+        self.browser.value("[...document.querySelectorAll('[aria-label=steer] button')].find((each) => each.innerText === 'add it').click()")
+        self.browser.wait("document.querySelector('[role=alertdialog]') !== null")
+        self.assertIn('A trial with {"x":1.25} runs next', self.texts("[role=alertdialog]")[0])
+        self.assertEqual(self.json("status", "results/live")["trials"], 1)
+        self.browser.value("document.activeElement.click()")
+        self.browser.wait("[...document.querySelectorAll('[aria-label=steer] .hint')].some((each) => each.innerText.includes('trial_00001'))")
+        self.write("go", "")
+        driver.wait(60)
+        self.assertEqual(self.json("ls", "results/live")[1]["config"]["x"], 1.25)
         self.assert_silent()
 
 

@@ -291,6 +291,13 @@ class Followed(Case):
             os.rename(self.path("results/moved"), self.path("results/live"))
             waits_for(events, "reset")
         self.assertEqual(server.report()["problem"], "")
+        # Another one in its place is another one.
+        with server.stream(end) as events:
+            next(events)
+            shutil.rmtree(self.path("results/live"))
+            self.tune("run", "spec.json")
+            waits_for(events, "reset")
+        self.assertEqual(server.report()["status"]["sessions"], 1)
 
     def test_it_steers_what_the_command_line_steers_and_no_more(self) -> None:
         self.write("spec.json", self.spec())

@@ -1,9 +1,12 @@
 // Reads the state once, then applies what the stream of events gives.
 #include "tuner/view/followed_experiment.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "tuner/base/clean_text.h"
@@ -33,6 +36,17 @@ Json cut(const std::string& text) {
   return text.size() > longest_text ? headline(text).substr(0, longest_text) : text;
 }
 
+/// Nobody else's at this time: numbers of directories that were removed are used again.
+std::string identity_of(const std::filesystem::path& directory) {
+  struct statx status {};
+  if (::statx(AT_FDCWD, directory.c_str(), 0, STATX_INO | STATX_BTIME, &status) != 0) {
+    throw file_error("cannot look at", directory.string(), errno);
+  }
+  return std::to_string(status.stx_dev_major) + ':' + std::to_string(status.stx_dev_minor) + ':' +
+         std::to_string(status.stx_ino) + ':' + std::to_string(status.stx_btime.tv_sec) + '.' +
+         std::to_string(status.stx_btime.tv_nsec);
+}
+
 Json moment_json(Seconds time) { return time == 0 ? Json() : Json(time); }
 
 Json own_values(const Experiment& experiment, const Trial& trial) {
@@ -60,6 +74,7 @@ Json own_values(const Experiment& experiment, const Trial& trial) {
 FollowedExperiment::FollowedExperiment(std::filesystem::path directory)
     : directory_(std::move(directory)), files_(make_posix_file_system()) {
   require_experiment(directory_);
+  identity_ = identity_of(directory_);
   std::vector<Problem> ignored;
   const ExperimentSpec spec =
       parse_recorded_spec(ExperimentStore::read_spec(*files_, directory_), Catalogue{}, ignored);
@@ -81,13 +96,14 @@ void FollowedExperiment::name_config() {
   }
 }
 
-std::vector<TrialId> FollowedExperiment::read_more() {
-  std::set<TrialId> changed;
+void FollowedExperiment::read_more() {
   const auto note = [&](TrialId id, std::uint64_t event) {
-    changed.insert(id);
     if (changed_.size() <= index_of(id)) changed_.resize(index_of(id) + 1);
     changed_[index_of(id)] = event;
   };
+  if (identity_of(directory_) != identity_) {
+    throw machine_error("another experiment has taken the place of " + directory_.string());
+  }
   events_->read([&](std::string_view text) {
     const Event event = parse_event(text);
     if (event.number != experiment_.last_event() + 1) {
@@ -100,7 +116,6 @@ std::vector<TrialId> FollowedExperiment::read_more() {
     }
   });
   name_config();
-  return {changed.begin(), changed.end()};
 }
 
 std::optional<std::vector<TrialId>> FollowedExperiment::changed_since(std::uint64_t event) const {

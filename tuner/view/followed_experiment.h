@@ -22,13 +22,12 @@ class FollowedExperiment {
   /// Reads it as it is now. Error if there is no experiment, or it cannot be read.
   explicit FollowedExperiment(std::filesystem::path directory);
 
-  /// Takes in what was recorded since, and answers which trials that concerns, ascending. Error if
-  /// the record cannot be followed any more: it is gone, damaged, or lacks events. Then it is to be
-  /// read anew.
-  std::vector<TrialId> read_more();
+  /// Takes in what was recorded since. Error if the record cannot be followed any more: it is gone,
+  /// damaged, or lacks events. Then it is to be read anew.
+  void read_more();
 
-  /// The trials that have changed after that event; nothing if that is not known: it was before the
-  /// experiment was read.
+  /// The trials that have changed after that event, ascending; nothing if that is not known: it was
+  /// before the experiment was read.
   std::optional<std::vector<TrialId>> changed_since(std::uint64_t event) const;
 
   const Experiment& experiment() const { return experiment_; }
@@ -45,6 +44,7 @@ class FollowedExperiment {
   void name_config();
 
   std::filesystem::path directory_;
+  std::string identity_;  ///< of the directory: another experiment may take its place
   std::unique_ptr<FileSystem> files_;
   Experiment experiment_;
   std::vector<Objective> objectives_;

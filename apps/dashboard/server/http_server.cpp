@@ -116,8 +116,8 @@ class HttpServer::Server {
   asio::steady_timer retry_, look_timer_, over_timer_;
   std::set<Shared> connections_;
   std::map<std::uint32_t, std::set<Shared>> streams_;
-  std::set<std::uint32_t> looked_at_;  ///< a look is under way
-  std::unique_ptr<JobThread> worker_;  ///< its jobs use what is above
+  std::set<std::uint32_t> looked_at_;        ///< a look is under way
+  std::unique_ptr<JobThread> quick_, slow_;  ///< their jobs use what is above
 };
 
 /// Handlers hold a shared_ptr; the server outlives them.
@@ -271,7 +271,9 @@ class HttpServer::Server::Connection : public std::enable_shared_from_this<Conne
       default:
         break;
     }
-    server_.worker_->add([self = shared_from_this(), match, body = std::move(asked.body)] {
+    const bool is_quick = match.route->name == Route::Name::log;
+    JobThread& thread = is_quick ? *server_.quick_ : *server_.slow_;
+    thread.add([self = shared_from_this(), match, body = std::move(asked.body)] {
       WebAnswer made = self->server_.source_.answer(match, body);
       asio::post(self->server_.context_, [self, made = std::move(made)] { self->answer(made); });
     });
@@ -292,7 +294,7 @@ class HttpServer::Server::Connection : public std::enable_shared_from_this<Conne
         return refuse(400, "since is the number of an event");
       }
     }
-    server_.worker_->add([self = shared_from_this(), since, experiment = match.numbers.at(0)] {
+    server_.quick_->add([self = shared_from_this(), since, experiment = match.numbers.at(0)] {
       Changes changes = self->server_.source_.changes_since(experiment, since);
       asio::post(self->server_.context_, [self, experiment, changes = std::move(changes)] {
         self->begin_stream(experiment, changes);
@@ -430,11 +432,13 @@ HttpServer::Server::Server(const HttpOptions& options, GuardRules rules, StaticP
     const std::string text = address.to_string();
     rules_.hosts.push_back(address.is_v6() ? "[" + text + "]" : text);
   }
-  worker_ = std::make_unique<JobThread>();
+  quick_ = std::make_unique<JobThread>();
+  slow_ = std::make_unique<JobThread>();
 }
 
 HttpServer::Server::~Server() {
-  worker_.reset();  // a look may be under way; what it leads to is dropped with the context
+  quick_.reset();  // a look may be under way; what it leads to is dropped with the context
+  slow_.reset();
   for (const auto& connection : connections_) connection->close();
 }
 
@@ -482,7 +486,7 @@ void HttpServer::Server::look() {
     if (error) return;
     for (const auto& [experiment, all] : streams_) {
       if (!looked_at_.insert(experiment).second) continue;
-      worker_->add([this, number = experiment] {
+      quick_->add([this, number = experiment] {
         Changes changes = source_.next_changes(number);
         asio::post(context_, [this, number, changes = std::move(changes)] {
           looked_at_.erase(number);

@@ -1,5 +1,5 @@
-// The dashboard's HTTP server: one thread for all connections, and one that looks at files, so that
-// no slow disk holds up a connection. It knows nothing of experiments.
+// The dashboard's HTTP server: one thread for all connections, and two that look at files, so that
+// no slow disk holds up a connection, and no long report a stream. It knows nothing of experiments.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct WebAnswer {
 
 WebAnswer error_answer(int status, const std::string& sentence);
 
-/// Who knows what is asked about. Called by one thread, never by two at a time.
+/// Who knows what is asked about. Called by two threads: one asks for changes and logs, the other
+/// for all that may take its time.
 class DashboardSource {
  public:
   virtual ~DashboardSource() = default;

@@ -57,8 +57,8 @@ std::optional<std::vector<std::uint32_t>> match(std::string_view pattern, std::s
 
 std::span<const Route> routes() { return all; }
 
-std::optional<Target> parse_target(std::string_view target) {
-  Target parsed;
+std::optional<RequestTarget> parse_target(std::string_view target) {
+  RequestTarget parsed;
   std::string_view query = target;
   const std::string_view path = take(query, '?');
   if (!path.starts_with('/') || path.find("//") != path.npos) return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<std::uint32_t> parse_digits(std::string_view text) {
   return number;
 }
 
-std::optional<RouteMatch> find_route(std::string_view method, const Target& target,
+std::optional<RouteMatch> find_route(std::string_view method, const RequestTarget& target,
                                      bool& is_known) {
   is_known = false;
   for (const Route& route : all) {

@@ -32,17 +32,18 @@ struct RouteMatch {
 
 /// Nothing if the target has no such form: "/path" or "/path?name=value&...", of letters, digits,
 /// '/' and '_' alone. There is nothing to decode, so nothing is decoded twice.
-struct Target {
+struct RequestTarget {
   std::string path;
   std::map<std::string, std::string> query;
 };
-std::optional<Target> parse_target(std::string_view target);
+std::optional<RequestTarget> parse_target(std::string_view target);
 
 /// "17"; nothing if it is no number of at most nine digits. No other text of a caller becomes a
 /// part of a path.
 std::optional<std::uint32_t> parse_digits(std::string_view text);
 
 /// `is_known`: whether some method can ask this path.
-std::optional<RouteMatch> find_route(std::string_view method, const Target& target, bool& is_known);
+std::optional<RouteMatch> find_route(std::string_view method, const RequestTarget& target,
+                                     bool& is_known);
 
 }  // namespace tune
