@@ -92,9 +92,17 @@ ExperimentsSource::Experiment* ExperimentsSource::find(std::uint32_t number) {
 }
 
 FollowedExperiment& ExperimentsSource::follow(Experiment& experiment) {
-  if (!experiment.followed) {
-    experiment.followed = std::make_unique<FollowedExperiment>(experiment.directory);
-    experiment.told = experiment.followed->experiment().last_event();
+  try {
+    if (experiment.followed) {
+      experiment.followed->read_more();
+    } else {
+      experiment.followed = std::make_unique<FollowedExperiment>(experiment.directory);
+      experiment.told = experiment.followed->experiment().last_event();
+    }
+  } catch (const std::exception&) {
+    experiment.followed.reset();
+    experiment.is_read_anew = experiment.is_report_stale = true;
+    throw;
   }
   return *experiment.followed;
 }
@@ -142,8 +150,7 @@ Json ExperimentsSource::experiments_json() {
 std::optional<std::uint64_t> ExperimentsSource::event_to_report(Experiment& experiment) {
   const std::lock_guard lock(mutex_);
   // Read before the report, so that the stream can go on from every report.
-  FollowedExperiment& followed = follow(experiment);
-  followed.read_more();
+  const FollowedExperiment& followed = follow(experiment);
   const std::uint64_t event = followed.experiment().last_event();
   const bool is_same = experiment.report && event == experiment.report_event;
   // Without events a driver may still hang, or be gone.
@@ -153,6 +160,10 @@ std::optional<std::uint64_t> ExperimentsSource::event_to_report(Experiment& expe
 
 std::shared_ptr<const std::string> ExperimentsSource::report_of(Experiment& experiment) {
   const Seconds begin = clock_->steady();
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(experiment.is_report_stale, false)) experiment.report.reset();
+  }
   if (experiment.report && begin < experiment.report_until) return experiment.report;
   try {
     if (const auto event = event_to_report(experiment)) {
@@ -178,8 +189,7 @@ std::shared_ptr<const std::string> ExperimentsSource::report_of(Experiment& expe
 Changes ExperimentsSource::changes_of(Experiment& experiment, std::uint64_t since) {
   Changes changes;
   try {
-    FollowedExperiment& followed = follow(experiment);
-    followed.read_more();
+    const FollowedExperiment& followed = follow(experiment);
     const auto trials = followed.changed_since(since);
     changes.event = followed.experiment().last_event();
     changes.status = *shared_text(followed.status());
@@ -191,8 +201,6 @@ Changes ExperimentsSource::changes_of(Experiment& experiment, std::uint64_t sinc
           {static_cast<std::uint32_t>(index_of(id)), shared_text(followed.row(id))});
     }
   } catch (const std::exception& error) {
-    experiment.followed.reset();
-    experiment.is_read_anew = true;
     changes = Changes{};
     changes.gone = *shared_text(Json{{"problem", gone_text(experiment.directory, error.what())}});
   }

@@ -34,6 +34,7 @@ class ExperimentsSource : public DashboardSource {
     std::unique_ptr<FollowedExperiment> followed;  ///< null: nobody has asked, or it is to be read
     std::uint64_t told = 0;                        ///< the event up to which all streams were told
     bool is_read_anew = false;                     ///< and no stream was told of that yet
+    bool is_report_stale = false;                  ///< it may be of what was there before
     // Answers are kept: several pages ask for the same, and a long one takes a while to make. These
     // are of the thread alone that asks for them.
     std::string signature;  ///< of the files that `summary` was made of
@@ -46,6 +47,7 @@ class ExperimentsSource : public DashboardSource {
 
   void find_experiments();
   Experiment* find(std::uint32_t number);
+  /// As it is now. Error, and it is to be read anew, if it cannot be followed.
   FollowedExperiment& follow(Experiment& experiment);
   Json experiments_json();
   Json summary_of(std::size_t number);

@@ -36,6 +36,27 @@ export function mergeFrames(frames: Frame[]): Frame | null {
   return { ...last, rows: [...rows.values()] };
 }
 
+/** The newest rows that a stream has told. A whole report may be older than some of them: it takes a while to make, and pages share it. */
+export class Recent {
+  private rows = new Map<Cell, { event: number; row: Cell[] }>();
+  private last: Frame | null = null;
+  add(frame: Frame): void {
+    // The columns have grown: what has fewer cannot be told apart any more.
+    if (this.last?.columns.length !== frame.columns.length) this.rows.clear();
+    this.last = frame;
+    const at = frame.columns.indexOf("trial_id");
+    for (const row of frame.rows) this.rows.set(row[at] ?? null, { event: frame.event, row });
+  }
+  clear(): void { this.rows.clear(); this.last = null; }
+  /** The report with what is newer than it; the rest is forgotten. */
+  over(report: Experiment): Experiment {
+    const event = report.raw.status.events;
+    for (const [trial, each] of this.rows) if (each.event <= event) this.rows.delete(trial);
+    if (!this.last || this.last.event <= event) return report;
+    return report.withRows(this.last.columns, [...this.rows.values()].map((each) => each.row), this.last.status);
+  }
+}
+
 const tokenKey = "tune-token";
 
 /** Takes the token out of the address, where it would stay in the history and in screenshots. */
@@ -58,7 +79,7 @@ const delay = (ms: number, signal?: AbortSignal) => new Promise<void>((done) => 
 
 /** Nothing for so long, not even a ping: the server is gone, or the way to it. */
 const silenceMs = 40_000;
-const shortestRestMs = 250, shortestReloadMs = 2_000;
+const shortestRestMs = 250, shortestReloadMs = 2_000, longestResetMs = 10_000;
 /** The page is busy with what is new for at most so much of the time. */
 const restFactor = 10;
 
@@ -74,7 +95,7 @@ export class Live {
   made = 0;
   private since = 0;
   private frames: Frame[] = [];
-  private sinceReload: Frame[] = [];
+  private readonly recent = new Recent();
   private abort = new AbortController();
   private applying = false;
   private reloading = false;
@@ -118,8 +139,14 @@ export class Live {
   private restart(): void {
     this.abort.abort();
     this.abort = new AbortController();
-    this.frames = [];
+    this.forget();
     void this.follow(this.abort.signal);
+  }
+
+  private forget(): void {
+    this.frames = [];
+    this.recent.clear();
+    this.since = 0;
   }
 
   private async watchList(): Promise<void> {
@@ -141,7 +168,10 @@ export class Live {
       try {
         await this.reload(signal);
         await this.stream(signal);
+        this.forget();
         waitMs = 500;
+        // With very many changes, one reset may follow the other.
+        await delay(Math.min(longestResetMs, Math.max(shortestRestMs, restFactor * this.reloadTookMs)), signal);
       } catch (error) {
         if (signal.aborted) return;
         const isOver = this.experiment instanceof Experiment && !this.experiment.raw.status.driver;
@@ -161,16 +191,13 @@ export class Live {
 
   private async reload(signal: AbortSignal): Promise<void> {
     const begin = performance.now();
-    this.sinceReload = [];
     const report = readReport(await this.ask(`e/${this.at}/report`, { signal }));
     if (signal.aborted) return;
     const next = report.experiments[0]!;
     this.made = report.made;
     if (isExperiment(next)) {
-      const event = next.raw.status.events;
-      const newer = mergeFrames(this.sinceReload.filter((frame) => frame.event > event));
-      this.experiment = newer ? next.withRows(newer.columns, newer.rows, newer.status) : next;
-      if (!newer) this.since = event;
+      this.experiment = this.recent.over(next);
+      this.since = Math.max(this.since, next.raw.status.events);
       this.trouble = "";
     } else {
       // What was seen of it is better than nothing.
@@ -215,7 +242,7 @@ export class Live {
   private take(frame: Frame, signal: AbortSignal): void {
     if (!frame.more) this.since = frame.event;
     this.frames.push(frame);
-    if (this.reloading) this.sinceReload.push(frame);
+    this.recent.add(frame);
     if (!this.applying) void this.apply(signal);
     if (!this.reloading) void this.reloadLater(signal);
   }
@@ -240,7 +267,6 @@ export class Live {
   /** Pictures that rows do not change, and findings, come with the whole. */
   private async reloadLater(signal: AbortSignal): Promise<void> {
     this.reloading = true;
-    this.sinceReload = [];
     await delay(Math.max(shortestReloadMs, restFactor * this.reloadTookMs), signal);
     try {
       if (!signal.aborted) await this.reload(signal);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Cell } from "../src/data";
-import { EventParser, mergeFrames, type Frame } from "../src/live";
+import { EventParser, Recent, mergeFrames, type Frame } from "../src/live";
 import { Choice } from "../src/store";
 import { experimentOf } from "./sample";
 
@@ -47,4 +47,15 @@ test("what was chosen outlives a newer report", () => {
   const after = new Choice(experimentOf().withRows(columns, [row(4, "RUNNING", 1, 0.7)], null), before);
   assert.deepEqual([...after.kept], [1, 1, 1, 0, 0]);
   assert.ok(after.chosen.has(2));
+});
+
+test("a report that is older than what a stream has told does not take it back", () => {
+  const recent = new Recent();
+  recent.add(frame(10, [row(0, "RUNNING", 3, 0.3)]));
+  recent.add(frame(20, [row(1, "RUNNING", 3, 0.2)]));
+  const of = (event: number) => { const made = experimentOf(); made.raw.status.events = event; return recent.over(made); };
+  assert.deepEqual([of(5).text(0, "state"), of(5).text(1, "state")], ["RUNNING", "RUNNING"]);
+  assert.deepEqual([of(10).text(0, "state"), of(10).text(1, "state")], ["TERMINATED", "RUNNING"]);
+  assert.equal(of(20).text(1, "state"), "TERMINATED");
+  assert.equal(of(5).text(1, "state"), "TERMINATED", "what a report had is forgotten");
 });
