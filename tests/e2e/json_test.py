@@ -23,7 +23,7 @@ SKILL = HERE.parents[1] / "docs" / "skill" / "SKILL.md"
 RCLONE = shutil.which("rclone")
 
 #: What prints no answer of its own but a program's, or a schema.
-WITHOUT_SCHEMA = {"agent", "batch", "logs", "plot", "schema", "submit"}
+WITHOUT_SCHEMA = {"agent", "batch", "dashboard", "logs", "plot", "schema", "submit"}
 #: Fields that are null here, and what it would take.
 RARE = {
     "status": {".given_up": "a search that gives up, for minutes", ".waits_for": "a full disk, or the like",
