@@ -13,10 +13,14 @@ function stateOf(one: Summary): string {
 }
 
 export function LiveExperiments({ live }: { live: Live }) {
+  // Of the one that is shown the page knows more than the list, which is asked for seldom.
+  const shown = live.experiment && isExperiment(live.experiment) && !live.trouble ? live.experiment.raw.status : null;
+  const summaries = live.summaries.map((each, i): Summary => i === live.at && shown
+    ? { ...each, trials: shown.trials, ends: shown.ends, best: shown.best, session_end: shown.session_end, is_driven: shown.driver !== null, problem: "" } : each);
   return (
     <nav aria-label="experiments"><div class="table"><table>
       <thead><tr><th>experiment</th><th>state</th><th>trials</th><th>failed</th><th>best</th><th>of</th></tr></thead>
-      <tbody>{live.summaries.map((each, i) => (
+      <tbody>{summaries.map((each, i) => (
         <tr key={i} class={i === live.at ? "chosen" : undefined}>
           <td><a href={linkTo({ experiment: i, trial: null })} aria-current={i === live.at ? "page" : undefined}>{each.name ?? each.directory}</a></td>
           <td>{stateOf(each)}</td>
