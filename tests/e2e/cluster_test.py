@@ -8,28 +8,18 @@ import sys
 import time
 
 from cli_support import main
-from driver_support import DriverCase
+from driver_support import MEETING, DriverCase
 
-#: Rank 0 hears of all others where they say who they are and where they run, and says so in its result.
-MEETING = """
-import os, socket, sys, time
-e = os.environ
-meeting, rank = (e["MASTER_ADDR"], int(e["MASTER_PORT"])), int(e["RANK"])
-seat = ":".join(e[name] for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"))
-if rank == 0:
-    door = socket.create_server(meeting)
-    seats = [seat] + [door.accept()[0].recv(100).decode() for _ in range(int(e["WORLD_SIZE"]) - 1)]
-    print("seats", *sorted(seats), flush=True)
-else:
-    while True:
-        try:
-            socket.create_connection(meeting).sendall(seat.encode())
-            break
-        except OSError:
-            time.sleep(0.02)
-for epoch in range(int(sys.argv[1])):
-    print(f"loss: {1 / (epoch + 1)}", flush=True)
+#: On the node elm it fails at once, on the other one it waits for a word.
+WORKS_ON_OAK = """
+import os, sys, time
+with open(f"/proc/{os.getppid()}/cmdline") as file:
+    words = file.read().split("\\0")
+if "elm" in words:
+    sys.exit("RuntimeError: no kernel image is available")
+while not os.path.exists(os.environ["GO"]):
     time.sleep(0.05)
+print("loss: 1", flush=True)
 """
 
 CLUSTER = {"hosts": ["oak", "elm"], "launcher": ["env"], "bind": "127.0.0.1"}
@@ -193,6 +183,42 @@ class ClusterTest(DriverCase):
         self.ranked(3, num_samples=1, num_workers=5)
         out = self.finish(self.start("run", "spec.json", "--progress", "none"), expect=2)
         self.assertIn("of its 5 workers only 4 fit on all nodes", out)
+
+    def test_workers_that_fit_no_more_when_a_node_is_lost_end_the_run_with_a_sentence(self):
+        self.ranked(400, num_samples=1, num_workers=4, placement="spread")
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(1, [0])
+        os.kill(self.node("elm"), signal.SIGKILL)
+        out = self.finish(driver, expect=1)
+        why = "trials fit no node that is left: a trial takes 4 of 'cpu', but there are 2 in all"
+        self.assertIn(why, out)
+        self.assertIn("trials fit no node", self.json("status", "results/spec")["given_up"])
+
+    def test_a_node_on_which_trials_fail_is_left_out_and_status_says_so(self):
+        self.write("works.py", WORKS_ON_OAK)
+        self.spec(
+            {},
+            trainable={"command": [sys.executable, "works.py", "${args}"], "plain": {}},
+            metric="loss",
+            mode="min",
+            num_samples=6,
+            cluster=CLUSTER,
+            resources={"cpu": 1},
+            checkpoint_config={},
+            max_concurrent_trials=None,
+        )
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_until(
+            lambda: os.path.exists(self.path("results/spec/CURRENT"))
+            and self.json("status", "results/spec")["left_out"],
+            "the node to be left out",
+        )
+        self.assertIn("elm: ", self.json("status", "results/spec")["left_out"][0])
+        self.assertRegex(self.tune("status", "results/spec").out, "left out +node elm: .*no kernel image")
+        self.write("go", "")
+        out = self.finish(driver, expect=0)
+        self.assertEqual(out.count("node elm gets no more trials"), 1)
+        self.assertEqual({trial["state"] for trial in self.json("ls", "results/spec")}, {"TERMINATED"})
 
     def test_a_host_without_the_directory_is_refused_before_any_trial(self):
         self.spec(

@@ -11,6 +11,28 @@ from cli_support import LIMIT_S, TUNE, Case
 
 SLOW = [sys.executable, os.path.join(os.path.dirname(__file__), "slow_trainable.py")]
 
+#: Rank 0 hears of all others where they say who they are and where they run, and says so in its result.
+MEETING = """
+import os, socket, sys, time
+e = os.environ
+meeting, rank = (e["MASTER_ADDR"], int(e["MASTER_PORT"])), int(e["RANK"])
+seat = ":".join(e[name] for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"))
+if rank == 0:
+    door = socket.create_server(meeting)
+    seats = [seat] + [door.accept()[0].recv(100).decode() for _ in range(int(e["WORLD_SIZE"]) - 1)]
+    print("seats", *sorted(seats), flush=True)
+else:
+    while True:
+        try:
+            socket.create_connection(meeting).sendall(seat.encode())
+            break
+        except OSError:
+            time.sleep(0.02)
+for epoch in range(int(sys.argv[1])):
+    print(f"loss: {1 / (epoch + 1)}", flush=True)
+    time.sleep(0.05)
+"""
+
 
 class DriverCase(Case):
     """A test with two trials of an experiment `results/spec` and a driver that can be disturbed."""

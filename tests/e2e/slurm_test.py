@@ -14,7 +14,7 @@ import sys
 import unittest
 
 from cli_support import TUNE, main
-from driver_support import SLOW, DriverCase
+from driver_support import MEETING, SLOW, DriverCase
 
 SCRIPTS = os.path.join(os.path.dirname(__file__), "..", "cluster")
 PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch"]
@@ -343,6 +343,42 @@ class SlurmTest(DriverCase):
     def states_or_none(self):
         done = self.tune("ls", "results/spec", "--json", expect=None)
         return [trial["state"] for trial in json.loads(done.out)] if done.returncode == 0 else None
+
+
+def obstacle_to_networks():
+    """Why nodes cannot have networks of their own here; empty: they can."""
+    if obstacle():
+        return obstacle()
+    tried = subprocess.run(
+        ["unshare", "--net", "ip", "link", "add", "br0", "type", "bridge"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "" if tried.returncode == 0 else f"no network of its own: {tried.stderr.strip()}"
+
+
+@unittest.skipIf(obstacle_to_networks(), obstacle_to_networks())
+class NetworkTest(DriverCase):
+    """Nodes with addresses and host names of their own, which loopback has not."""
+
+    def test_four_ranks_on_two_nodes_meet_at_an_address_that_both_reach(self):
+        self.write("meeting.py", MEETING)
+        self.spec(
+            {},
+            trainable={"command": [sys.executable, "meeting.py", "3", "${args}"], "plain": {}},
+            metric="loss",
+            mode="min",
+            num_samples=1,
+            num_workers=4,
+            checkpoint_config={},
+        )
+        login = [os.path.join(SCRIPTS, "slurm_netns.sh"), "salloc", "--no-kill", "--quiet"]
+        nodes = ["-N2", "--ntasks-per-node=2"]
+        done = self.tune("run", "spec.json", "--progress", "none", under=[*login, *nodes])
+        self.assertIn("trials run on 2 nodes: w1", done.out + done.err)
+        with open(self.path("results/spec/trial_00000/stdout.log"), encoding="utf-8") as log:
+            self.assertEqual(log.readline().split()[1:], ["0:0:2:0", "1:1:2:0", "2:0:2:1", "3:1:2:1"])
 
 
 if __name__ == "__main__":

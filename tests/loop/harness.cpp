@@ -122,6 +122,8 @@ LoopEnd Harness::run() {
   fake.die_at_use(std::exchange(dies_at_use, 0));
   for (const auto& [time, node] : std::exchange(nodes_lost, {})) fake.lose_node(time, node);
   for (const auto& [time, node] : std::exchange(joins, {})) fake.at(time, NodeJoined{node});
+  fake.bad_nodes = bad_nodes;
+  fake.becomes_bad = becomes_bad;
   executor = &fake;
   for (const auto& [time, signal] : signals) fake.at(time, Interrupted{signal});
   signals.clear();

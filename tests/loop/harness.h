@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,8 @@ class Harness {
   Resources resources{{"cpu", 2}};
   std::vector<NodeResources> nodes;                      ///< empty: one machine, with `resources`
   std::vector<std::pair<Seconds, int>> nodes_lost;       ///< when and which, in the next run
+  std::set<int> bad_nodes;                               ///< see FakeExecutor, in all runs
+  std::vector<std::pair<Seconds, int>> becomes_bad;      ///< a node, or -1: none is any more
   std::vector<std::pair<Seconds, NodeResources>> joins;  ///< when and what, in the next run
   MemoryMeter memory;
   ProcessLook look;

@@ -103,3 +103,95 @@ TEST_CASE("A process that waits for its paused trial, or for any, is gone with i
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   for (int i = 0; i < 8; ++i) CHECK(harness.trial(i).iteration == 10);
 }
+
+TEST_CASE("A node on which three trials in a row fail before a result is left out, and said once",
+          "[loop][nodes]") {
+  Nodes harness;
+  harness.trials = 8;
+  harness.bad_nodes = {1};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  // Its failures were not the trials'.
+  for (int i = 0; i < 8; ++i) {
+    CHECK(harness.trial(i).state == TrialState::terminated);
+    CHECK(harness.node_of(i) == "oak");
+  }
+  // Three, and the one that had begun beside the third.
+  CHECK(harness.launches == 8 + 4);
+  CHECK(std::count_if(harness.told.begin(), harness.told.end(), [](const std::string& line) {
+          return line.starts_with("notice node elm gets no more trials: 3 in a row have failed");
+        }) == 1);
+}
+
+TEST_CASE("A node on which nothing can be started is left out, and holds the others up for seconds",
+          "[loop][nodes]") {
+  Nodes harness;
+  harness.trials = 8;
+  harness.bad_nodes = {-2};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  for (int i = 0; i < 8; ++i) CHECK(harness.trial(i).state == TrialState::terminated);
+  CHECK(harness.was_told("node elm gets no more trials"));
+  CHECK(harness.was_told("there is no python3 there"));
+  CHECK(harness.clock.steady() < 420);
+}
+
+TEST_CASE("What runs on a node that is left out goes on there, and the next run tries it again",
+          "[loop][nodes]") {
+  Nodes harness;
+  harness.trials = 12;
+  harness.nodes[1].totals["cpu"] = 4;
+  harness.wishes = {{1, {.kind = ControlRequest::Kind::waits}},
+                    {150, {.kind = ControlRequest::Kind::waits}}};
+  harness.becomes_bad = {{50, 1}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  for (int i = 0; i < 12; ++i) CHECK(harness.trial(i).state == TrialState::terminated);
+  REQUIRE(harness.answers.size() == 2);
+  CHECK(harness.answers[0].left_out.empty());
+  REQUIRE(harness.answers[1].left_out.size() == 1);
+  CHECK_THAT(harness.answers[1].left_out[0], Contains("elm: "));
+}
+
+TEST_CASE("A failure that other nodes have, too, leaves no node out", "[loop][nodes]") {
+  Nodes harness;
+  harness.bad_nodes = {0, 1};
+  harness.trials = 40;
+  CHECK(harness.run().kind == LoopEnd::Kind::given_up);
+  CHECK_FALSE(harness.was_told("gets no more trials"));
+}
+
+TEST_CASE("A node that is left out gets trials again when the other one is lost", "[loop][nodes]") {
+  Nodes harness;
+  harness.trials = 8;
+  harness.becomes_bad = {{0, 1}, {50, -1}};
+  harness.nodes_lost = {{75, 0}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.was_told("node elm gets no more trials"));
+  CHECK(harness.was_told("node elm gets trials again"));
+  for (int i = 0; i < 8; ++i) CHECK(harness.trial(i).iteration == 10);
+}
+
+TEST_CASE("Where trials fit no node that is left the run ends with a sentence, and waits for none",
+          "[loop][nodes]") {
+  Nodes harness;
+  harness.trials = 1;
+  harness.spec.workers = TrialWorkers{.count = 2};
+  harness.spec.placement = Placement::spread;
+  harness.spec.resources_per_trial = {{"cpu", 4}};
+  harness.nodes_lost = {{25, 1}};
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::given_up);
+  CHECK_THAT(end.reason, Contains("trials fit no node that is left: a trial takes 4 of 'cpu', but "
+                                  "there are 2"));
+  CHECK(harness.trial(0).state == TrialState::pending);
+}
+
+TEST_CASE("Workers whose other node is lost go on together on what is left", "[loop][nodes]") {
+  Nodes harness;
+  harness.trials = 1;
+  harness.spec.workers = TrialWorkers{.count = 2};
+  harness.spec.placement = Placement::spread;
+  harness.spec.resources_per_trial = {{"cpu", 2}};
+  harness.nodes_lost = {{55, 1}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).iteration == 10);
+  CHECK(harness.node_of(0) == "oak");
+}

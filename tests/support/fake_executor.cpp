@@ -54,6 +54,18 @@ void FakeExecutor::launch(LaunchId launch, LaunchSpec spec) {
   if (std::count(lost_nodes_.begin(), lost_nodes_.end(), spec.node) > 0) {
     return at(clock_.time, Lost{launch, "its node is lost"});
   }
+  while (!becomes_bad.empty() && becomes_bad.front().first <= clock_.time) {
+    const int node = becomes_bad.front().second;
+    becomes_bad.erase(becomes_bad.begin());
+    if (node < 0) bad_nodes.clear();
+    if (node >= 0) bad_nodes.insert(node);
+  }
+  if (bad_nodes.contains(-1 - spec.node)) {
+    return at(clock_.time + instant_s, LaunchFailed{launch, "there is no python3 there"});
+  }
+  if (bad_nodes.contains(spec.node)) {
+    at(clock_.time + 4 * instant_s, Exited{.launch = launch, .exit_code = 1});
+  }
   nodes_.emplace_back(launch, spec.node);
   kept_.launch(launch, spec);
   SimulatedExecutor::launch(launch, std::move(spec));

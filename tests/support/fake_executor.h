@@ -95,6 +95,11 @@ class FakeExecutor : private StateFiles, public SimulatedExecutor {
     at(time, NodeLost{node, "node " + std::to_string(node) + " is lost"});
   }
 
+  /// What is launched on these exits with code 1 before its first result; where -1 - node is in it
+  /// nothing can even be started.
+  std::set<int> bad_nodes;
+  /// From when on a node is one of these; -1: none is any more. In the order of time.
+  std::vector<std::pair<Seconds, int>> becomes_bad;
   int launches = 0;
   int waits = 0;              ///< how often the driver slept
   std::size_t most_live = 0;  ///< at once

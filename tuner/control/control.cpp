@@ -72,6 +72,7 @@ std::string format(const ControlAnswer& answer) {
   }
   if (!answer.notices.empty()) json["notices"] = answer.notices;
   if (!answer.said.empty()) json["said"] = answer.said;
+  if (!answer.left_out.empty()) json["left_out"] = answer.left_out;
   return one_line(json);
 }
 
@@ -120,6 +121,7 @@ ControlAnswer parse_control_answer(std::string_view line) {
   }
   answer.notices = sentences_of(json, "notices");
   answer.said = sentences_of(json, "said");
+  answer.left_out = sentences_of(json, "left_out");
   return answer;
 }
 

@@ -37,6 +37,8 @@ struct ControlAnswer {
   std::vector<TrialId> trials;            ///< the trials concerned; of `waits`: those that hang
   std::vector<std::string> notices = {};  ///< of `waits`: sentences about steps that hang
   std::vector<std::string> said = {};     ///< of `waits`: what the driver has told its user last
+  /// Of `waits`: nodes that get no trials since they fail there, each with the last error.
+  std::vector<std::string> left_out = {};
 };
 
 /// Identifies a request; never used twice in one driver.

@@ -56,6 +56,13 @@ std::string excerpt(std::string text) {
 
 }  // namespace
 
+std::string kind_of_failure(const std::string& reason) {
+  std::string kind = reason.substr(0, reason.find('\n'));
+  kind.resize(std::min(kind.size(), kind.find("; see ")));
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
 struct FailureJudge::Compiled {
   FailureRule rule;
   std::unique_ptr<RE2> pattern;

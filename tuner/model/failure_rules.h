@@ -32,6 +32,10 @@ struct FailureFacts {
   std::string said;              ///< the last lines of its stderr, and why it failed
 };
 
+/// The first line of why something failed, without what is each trial's own: where its files lie,
+/// and numbers, as those of processes.
+std::string kind_of_failure(const std::string& reason);
+
 /// Whose fault a failure is.
 enum class Blame {
   unknown,

@@ -68,6 +68,8 @@ class ResourcePool {
   void add_node(const Resources& totals);
   /// Nothing of it is given any more.
   void lose_node(int node) { nodes_.at(static_cast<std::size_t>(node)).is_lost = true; }
+  /// It is, again.
+  void take_back_node(int node) { nodes_.at(static_cast<std::size_t>(node)).is_lost = false; }
   bool has_node() const;
 
   /// Why `request` can never be met, as one sentence with name, wanted and total; nothing if it

@@ -199,6 +199,7 @@ ControlAnswer ControlHandler::waits() const {
     answer.notices.push_back(std::move(hang.sentence));
   }
   answer.said = loop_.last_notices();
+  answer.left_out = loop_.left_out();
   return answer;
 }
 

@@ -36,24 +36,27 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& comm
                        committer.experiment().results() > 0),
       next_(committer, policies, spec.resume_from_checkpoint.string(), options_.only,
             [this] { carry_out_orders(); }),
-      attempts_(
-          {.spec = spec_,
-           .launch = launch_,
-           .committer = committer,
-           .policies = policies,
-           .workers = workers,
-           .checkpoint_manager = checkpoint_manager,
-           .callbacks = callbacks,
-           .after_write = after_write_,
-           .circuit_breaker = circuit_breaker_,
-           .next = next_,
-           .shutdown = shutdown_,
-           .memory = options_.memory,
-           .look = options_.look},
-          executor,
-          options_.nodes.empty() ? ResourcePool(options_.resources) : ResourcePool(options_.nodes)),
+      attempts_({.spec = spec_,
+                 .launch = launch_,
+                 .committer = committer,
+                 .policies = policies,
+                 .workers = workers,
+                 .checkpoint_manager = checkpoint_manager,
+                 .callbacks = callbacks,
+                 .after_write = after_write_,
+                 .circuit_breaker = circuit_breaker_,
+                 .next = next_,
+                 .shutdown = shutdown_,
+                 .memory = options_.memory,
+                 .look = options_.look},
+                executor,
+                options_.nodes.empty() ? ResourcePool(options_.resources)
+                                       : ResourcePool(std::vector<NodeResources>())),
       control_handler_(*this) {
-  for (const NodeResources& node : options_.nodes) launch_.add_node(node);
+  for (const NodeResources& node : options_.nodes) {
+    launch_.add_node(node);
+    attempts_.add_node(node.totals);
+  }
 }
 
 LoopEnd Loop::run() {
@@ -486,8 +489,11 @@ void Loop::on(const NodeLost& wakeup) {
                          ? "; its agent is started again, and what ran there goes on from its last "
                            "checkpoint"
                          : "; what ran there goes on elsewhere from its last checkpoint"));
-  if (attempts_.has_node() || !awaited_nodes_.empty() || shutdown_) return;
-  interrupt("no node is left that trials could run on");
+  if (!awaited_nodes_.empty() || shutdown_) return;
+  const std::string why = attempts_.why_nothing_fits();
+  if (why.empty()) return;
+  interrupt(attempts_.has_node() ? "trials fit no node that is left: " + why
+                                 : "no node is left that trials could run on");
   shutdown_.gives_up = true;
 }
 

@@ -78,6 +78,8 @@ class Loop {
   std::string waits_for() const;
   /// Steps that take far too long.
   std::vector<TrialHang> hangs() const { return attempts_.hangs(); }
+  /// See Attempts::left_out.
+  std::vector<std::string> left_out() const { return attempts_.left_out(); }
   /// See CallbackList::last_notices.
   std::vector<std::string> last_notices() const { return callbacks_.last_notices(); }
   const ShutdownState& shutdown() const { return shutdown_; }

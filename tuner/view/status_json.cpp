@@ -105,6 +105,7 @@ Json status_json(const StatusView& seen) {
           {"waits_for", awaited.sentence.empty() ? Json() : Json(awaited.sentence)},
           {"hangs", awaited.notices},
           {"said", awaited.said},
+          {"left_out", awaited.left_out},
           {"end_estimate", end_json(seen.end)},
           {"time_budget_left_s", budget_json(seen)},
           {"running", running_json(view, seen.now)},

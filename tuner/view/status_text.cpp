@@ -171,6 +171,11 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusView& 
     lines.emplace_back("waits for", clean_text(seen.awaited.answer->sentence));
   }
   for (const auto& sentence : hangs_of(seen.awaited)) lines.emplace_back("hangs", sentence);
+  if (seen.awaited.answer) {
+    for (const auto& node : seen.awaited.answer->left_out) {
+      lines.emplace_back("left out", "node " + clean_text(node));
+    }
+  }
   if (seen.end) lines.emplace_back("ends in", text_of(*seen.end));
   if (const auto text = running_text(view, seen.now); !text.empty()) {
     lines.emplace_back("running", text);

@@ -39,6 +39,7 @@ struct Attempt {
   bool can_save = false;             ///< it may be told to save after its last result
   bool save_failed = false;          ///< the last one
   bool save_asked = false;           ///< by hand, at the next result
+  bool was_unfit_to_start = false;   ///< a fault of its machine's, and that has ended it
   bool lost_node = false;            ///< its node was lost, and that has ended it
   /// Why it is to end with its next result; that is in the journal.
   std::optional<std::string> stop_asked;

@@ -175,6 +175,9 @@ void Attempts::close(Attempt& attempt) {
   const auto donor = trial(id).donor;
   const Seconds began_at = attempt.began_at;
   const Blame blame = attempt.ending->blame;
+  const std::optional<int> node = only_node(attempt);
+  const bool never_began =
+      !attempt.has_result && (ended.outcome == Outcome::failed || attempt.was_unfit_to_start);
   WorkerGroup& worker_group = *attempt.worker_group;
   const bool keeps = attempt.life.state() == AttemptState::keeping_warm;
   attempt.life.apply(AttemptEvent::close);
@@ -195,13 +198,80 @@ void Attempts::close(Attempt& attempt) {
   }
   advice_.on_end(id, ended.outcome);
   if (is_final(trial(id).state)) stalls_.erase(id);
-  if (ended.outcome != Outcome::failed) {
+  const bool has_failed = ended.outcome == Outcome::failed;
+  if (has_failed) {
+    circuit_breaker_.on_failure(id, ended.reason, blame, began_at, committer_.steady());
+  } else {
     circuit_breaker_.on_end(id);
-    return;
   }
-  circuit_breaker_.on_failure(id, ended.reason, blame, began_at, committer_.steady());
+  if (node && never_began) judge_node(*node, id, ended.reason, blame, began_at);
+  if (!has_failed) return;
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
+}
+
+/// The node that it runs on; nothing: there is one machine, or its workers are on several nodes,
+/// and which of them is to blame nobody knows.
+std::optional<int> Attempts::only_node(const Attempt& attempt) const {
+  const auto& nodes = attempt.worker_group->allocation().nodes;
+  if (launch_.nodes.empty() || nodes.size() != 1) return std::nullopt;
+  return nodes.front().node;
+}
+
+/// Of a trial that has failed there before its first result. Once the node is left out, what runs
+/// there goes on, and what has failed there gets another try elsewhere.
+void Attempts::judge_node(int node, TrialId trial, const std::string& reason, Blame blame,
+                          Seconds began_at) {
+  using Verdict = NodeHealth::Verdict;
+  const Verdict verdict = node_health_.on_failure(node, trial, reason, blame, began_at);
+  if (verdict == Verdict::is_left_out) circuit_breaker_.forgive({trial});
+  if (verdict != Verdict::left_out) return;
+  resources_.lose_node(node);
+  circuit_breaker_.forgive(node_health_.failed_on(node));
+  dismiss_idle_on(node);
+  callbacks_.notice("node " + name_of(node) +
+                    " gets no more trials: " + std::to_string(NodeHealth::most_failures_in_a_row) +
+                    " in a row have failed there before their first result, the last: " +
+                    reason.substr(0, reason.find('\n')));
+}
+
+/// Processes that wait for another trial would bring it there.
+void Attempts::dismiss_idle_on(int node) {
+  const auto is_there = [node](const NodeAllocation& each) { return each.node == node; };
+  std::vector<WorkerGroup*> others;
+  for (WorkerGroup* const idle : std::exchange(idle_, {})) {
+    const auto& nodes = idle->allocation().nodes;
+    if (std::any_of(nodes.begin(), nodes.end(), is_there)) {
+      idle->leave(WorkerGroup::StopLevel::request);
+    } else {
+      others.push_back(idle);
+    }
+  }
+  idle_ = std::move(others);
+}
+
+void Attempts::lose_node(int node) {
+  resources_.lose_node(node);
+  node_health_.lose_node(node);
+  if (!resources_.impossible(spec_.resources_per_trial, workers())) return;
+  // Better a doubtful node than none.
+  for (const int each : node_health_.take_back()) {
+    resources_.take_back_node(each);
+    callbacks_.notice("node " + name_of(each) +
+                      " gets trials again, since they do not fit what is left");
+  }
+}
+
+std::string Attempts::why_nothing_fits() const {
+  return resources_.impossible(spec_.resources_per_trial, workers()).value_or("");
+}
+
+std::vector<std::string> Attempts::left_out() const {
+  std::vector<std::string> sentences;
+  for (const auto& [node, last_error] : node_health_.left_out()) {
+    sentences.push_back(name_of(node) + ": " + last_error);
+  }
+  return sentences;
 }
 
 /// A trial whose nodes are lost one after the other may be what ends them.

@@ -174,6 +174,7 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Gone& gone) {
   if (is_expected) return;  // idle processes have gone: others are launched
   advice_.on_gone(attempt.trial, gone);
   if (is_machines_fault(gone, attempt.has_result)) {
+    attempt.was_unfit_to_start = true;
     circuit_breaker_.on_launch_failed(attempt.trial, machines_fault(gone), committer_.steady());
   }
   Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
@@ -232,6 +233,7 @@ bool Attempts::tell_result(const Trial& before, const Result& result) {
 void Attempts::process_result(Attempt& attempt, Result&& result,
                               std::vector<std::string> handed_over) {
   circuit_breaker_.on_result(attempt.began_at);
+  if (const auto node = only_node(attempt)) node_health_.on_result(*node, attempt.began_at);
   const Trial& before = trial(attempt.trial);
   advice_.on_result(attempt, before, result);
   Decision decision = policies_.decide(committer_.experiment(), before, result);

@@ -33,8 +33,6 @@ CheckpointManager::Needs needs_of(const ExperimentSpec& spec) {
   return needs;
 }
 
-int workers_of(const ExperimentSpec& spec) { return spec.workers ? spec.workers->count : 1; }
-
 }  // namespace
 
 Attempts::Attempts(Parts parts, Executor& executor, ResourcePool resources)
@@ -63,7 +61,7 @@ Attempts::Attempts(Parts parts, Executor& executor, ResourcePool resources)
       advice_(spec_, launch_.experiment_dir, committer_, workers_, callbacks_) {}
 
 std::optional<Allocation> Attempts::acquire(const Resources& wanted) {
-  return resources_.acquire(wanted, workers_of(spec_), spec_.placement);
+  return resources_.acquire(wanted, workers(), spec_.placement);
 }
 
 Attempts::Slot Attempts::find_slot() {
@@ -138,8 +136,7 @@ bool Attempts::resume_warm(const NextTrial::Choice& chosen, const Resources& wan
 /// for.
 const Resources& Attempts::resources_of(TrialId id) const {
   const Resources& own = trial(id).resources;
-  return own.empty() || resources_.impossible(own, workers_of(spec_)) ? spec_.resources_per_trial
-                                                                      : own;
+  return own.empty() || resources_.impossible(own, workers()) ? spec_.resources_per_trial : own;
 }
 
 void Attempts::require_possible(TrialId id, const Exploit& exploit) const {

@@ -22,6 +22,7 @@
 #include "tuner/run/trials/circuit_breaker.h"
 #include "tuner/run/trials/hangs.h"
 #include "tuner/run/trials/launch.h"
+#include "tuner/run/trials/node_health.h"
 #include "tuner/run/trials/run_advice.h"
 #include "tuner/run/trials/shutdown.h"
 #include "tuner/run/trials/warm_pool.h"
@@ -70,9 +71,17 @@ class Attempts {
   void adopt(const AdoptionPlan& plan);
 
   // What happened to nodes.
-  void add_node(const Resources& totals) { resources_.add_node(totals); }
-  void lose_node(int node) { resources_.lose_node(node); }
+  void add_node(const Resources& totals) {
+    resources_.add_node(totals);
+    node_health_.add_node();
+  }
+  /// Where trials fit nothing that is left, nodes that were left out get them again.
+  void lose_node(int node);
   bool has_node() const { return resources_.has_node(); }
+  /// Why a trial can be placed no more, as a sentence; empty: it can.
+  std::string why_nothing_fits() const;
+  /// Nodes that get no trials since they fail there, each with the last error.
+  std::vector<std::string> left_out() const;
 
   // What happened to processes.
   template <class Wakeup>
@@ -182,6 +191,13 @@ class Attempts {
   void note_earlier(PlainReading& reading, TrialId id) const;
   void look_for_stall(Attempt& attempt);
   void look_for_lost_nodes(Attempt& attempt);
+  std::optional<int> only_node(const Attempt& attempt) const;
+  const std::string& name_of(int node) const {
+    return launch_.nodes.at(static_cast<std::size_t>(node));
+  }
+  void judge_node(int node, TrialId trial, const std::string& reason, Blame blame,
+                  Seconds began_at);
+  void dismiss_idle_on(int node);
   void look_at_awaiting();
   void look_at_logs();
   void limit_logs(const std::vector<TrialId>& trials);
@@ -208,6 +224,7 @@ class Attempts {
   std::string sentence_of(const Attempt& attempt) const;  ///< of its hang
   Seconds hangs_due() const;
 
+  int workers() const { return spec_.workers ? spec_.workers->count : 1; }
   Attempt* find(TrialId trial);
   /// Of a job's answer: its attempt is there (Attempt::pending_work).
   Attempt& must_find(TrialId trial);
@@ -233,6 +250,7 @@ class Attempts {
   const std::optional<SavedWhen> save_order_;
   const FailureJudge judge_;
   ResourcePool resources_;
+  NodeHealth node_health_;
   WorkerGroups worker_groups_;
   std::map<TrialId, Attempt> attempts_;
   std::vector<WorkerGroup*> idle_;

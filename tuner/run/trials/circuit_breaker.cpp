@@ -13,14 +13,6 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Without what is each trial's own: where its files lie, numbers of processes.
-std::string kind_of(const std::string& reason) {
-  std::string kind = first_line(reason);
-  kind.resize(std::min(kind.size(), kind.find("; see ")));
-  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
-  return kind;
-}
-
 }  // namespace
 
 bool CircuitBreaker::allows_launch(Seconds now) {
@@ -56,7 +48,7 @@ void CircuitBreaker::on_failure(TrialId trial, const std::string& reason, Blame 
   }
   // It has failed before, and on a machine that worked.
   if (limit_ < 0 || forgiven_.contains(trial)) return;
-  const std::string kind = kind_of(reason);
+  const std::string kind = kind_of_failure(reason);
   const auto returns = returns_.find(kind);
   // An unknown kind that came and went before, while other trials went on, is the configs' too.
   const bool is_explained =
@@ -64,7 +56,7 @@ void CircuitBreaker::on_failure(TrialId trial, const std::string& reason, Blame 
       (blame == Blame::unknown && returns != returns_.end() && returns->second >= least_returns);
   if (is_explained && has_results_) return;
   const bool is_first = streak_.empty() && explained_.empty();
-  is_one_reason_ = is_first || (is_one_reason_ && kind == kind_of(last_reason_));
+  is_one_reason_ = is_first || (is_one_reason_ && kind == kind_of_failure(last_reason_));
   last_reason_ = reason;
   if (is_explained) {
     explained_.insert(trial);
@@ -115,6 +107,15 @@ std::string CircuitBreaker::waits_for(Seconds now) const {
 Seconds CircuitBreaker::deadline() const {
   if (!is_open_ || given_up_) return std::numeric_limits<Seconds>::infinity();
   return probe_ ? probed_at_ + std::max(shortest_life_s, 2 * longest_life_s_) : until_;
+}
+
+void CircuitBreaker::forgive(const std::set<TrialId>& trials) {
+  for (const TrialId trial : trials) {
+    streak_.erase(trial);
+    explained_.erase(trial);
+    if (forgiven_.insert(trial).second) blameless_.insert(trial);
+  }
+  if (streak_.empty() && is_open_ && !given_up_) close();
 }
 
 std::vector<std::string> CircuitBreaker::take_notices() { return std::exchange(notices_, {}); }

@@ -62,6 +62,10 @@ class CircuitBreaker {
   /// The trial's attempt ended in another way, which says nothing about the machine.
   void on_end(TrialId trial);
 
+  /// What these have failed by is known, and was neither theirs nor the machine's that the driver
+  /// is on.
+  void forgive(const std::set<TrialId>& trials);
+
   /// What it waits for before it allows the next launch, as a phrase; empty: for nothing.
   std::string waits_for(Seconds now) const;
 
