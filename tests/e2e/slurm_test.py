@@ -380,6 +380,37 @@ class NetworkTest(DriverCase):
         with open(self.path("results/spec/trial_00000/stdout.log"), encoding="utf-8") as log:
             self.assertEqual(log.readline().split()[1:], ["0:0:2:0", "1:1:2:0", "2:0:2:1", "3:1:2:1"])
 
+    def test_what_runs_on_a_node_that_is_cut_off_goes_on_elsewhere_after_the_lease(self):
+        self.spec(
+            {"iterations": 6, "block_at": 4},
+            num_samples=2,
+            max_concurrent_trials=None,
+            cluster={"agent_lease_s": 2},
+        )
+        cut = """
+            "$@" &
+            until [ -e cut ]; do sleep 0.05; done
+            node-cut w2
+            wait $!
+        """
+        login = [os.path.join(SCRIPTS, "slurm_netns.sh"), "bash", "-c", cut, "login"]
+        driver = self.start(
+            "run", "spec.json", "--progress", "none",
+            prefix=[*login, "salloc", "--no-kill", "--quiet", "-N2", "--ntasks-per-node=1"],
+        )  # fmt: skip
+        self.wait_for_iteration(3, range(2))
+        self.write("cut", "")
+        self.wait_until(lambda: '"lost_node: ' in self.journal(), "the end of the lease")
+        self.write("go", "")
+        self.assertIn("node w2 is lost", self.finish(driver, expect=0))
+        for number in range(2):
+            self.assertEqual(self.iterations(number), list(range(1, 7)))
+        self.assertEqual({trial["node"] for trial in self.json("ls", "results/spec")}, {"w1"})
+
+    def journal(self):
+        """All that the journal has."""
+        return "".join(self.read(path) for path in glob.glob(self.path("results/spec/journal-*")))
+
 
 if __name__ == "__main__":
     main()
