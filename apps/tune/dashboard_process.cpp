@@ -2,6 +2,7 @@
 #include "apps/tune/dashboard_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -47,9 +48,12 @@ void start_dashboard(const std::filesystem::path& directory, bool is_data_on_std
   to_us = FileDescriptor();
   std::string text;
   char block[1024];
-  ssize_t count = 0;
-  while (child > 0 && text.find(last_line) == text.npos &&
-         (count = ::read(from_it.get(), block, sizeof block)) > 0) {
+  pollfd output{from_it.get(), POLLIN, 0};
+  // Trials do not wait for a page that hangs.
+  constexpr int patience_ms = 5'000;
+  while (child > 0 && text.find(last_line) == text.npos && ::poll(&output, 1, patience_ms) == 1) {
+    const ssize_t count = ::read(from_it.get(), block, sizeof block);
+    if (count <= 0) break;
     text.append(block, static_cast<std::size_t>(count));
   }
   if (text.find(last_line) == text.npos) return complain("the dashboard does not start");

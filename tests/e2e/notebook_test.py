@@ -111,6 +111,18 @@ results = tune.Tuner(train, {"lr": tune.uniform(0, 1), "iterations": 6, "sleep":
         self.assertIn("tune: notice: the searcher is sobol", "".join(self.outputs(found, "stderr")))
         self.assert_each_iteration_once(4, 6)
 
+    def test_a_search_that_gives_up_says_why_in_its_cell(self):
+        found = self.run_cells(HEAD, """
+def fails(config):
+    raise ValueError("no such data")
+""", """
+tune.Tuner(fails, {"lr": tune.uniform(0, 1)}, num_samples=20, name="first", **GOAL).fit()
+""")
+        self.assertRegex("".join(self.outputs(found, "error")), "TuneError: .*no such data")
+        table, = self.outputs(found, "display_data")
+        self.assertIn("given up", table)
+        self.assertIn("no such data", table)
+
     def test_what_cells_define_reaches_the_trials(self):
         found = self.run_cells(HEAD + "import math as m\nSCALE = 10\ndef scaled(x): return SCALE * m.floor(x)\n", """
 def outer(offset):
