@@ -737,6 +737,36 @@ if __name__ == "__main__":
         self.assertEqual([re.findall(r"^\((.*)\) in the trial", part, re.M) for part in parts],
                          [[]] * 3 + [["trial_00000"]] + [[]] * 2 + [["trial_00001"]])
 
+    def test_in_a_terminal_1_draws_a_table_and_2_writes_lines(self):
+        self.write("search.py", HEAD + """
+def train(config):
+    time.sleep(0.3)
+    return {"loss": 1}
+
+if __name__ == "__main__":
+    tune.Tuner(train, {}, metric="loss", mode="min", name=sys.argv[1], verbose=int(sys.argv[1])).fit()
+""")
+        shown = {}
+        for verbose in ("0", "1", "2"):
+            ours, theirs = os.openpty()
+            search = subprocess.Popen([sys.executable, "search.py", verbose], cwd=self.dir, stdout=theirs, stderr=theirs,
+                                      env={**os.environ, "TUNE_BINARY": TUNE, "PYTHONPATH": PACKAGE, "TERM": "xterm"})
+            os.close(theirs)
+            text = b""
+            try:
+                while block := os.read(ours, 65536):
+                    text += block
+            except OSError:  # nobody has the other end any more
+                pass
+            os.close(ours)
+            self.assertEqual(search.wait(LIMIT_S), 0, text)
+            shown[verbose] = text.decode()
+        self.assertEqual(shown["0"], "")
+        self.assertIn("\x1b[", shown["1"])
+        self.assertNotIn("\x1b[", shown["2"])
+        for verbose in ("1", "2"):
+            self.assertRegex(shown[verbose], "trials +1 trial, 1 completed")
+
     def test_a_search_that_lives_is_not_restored_and_the_exception_says_whose_it_is(self):
         said = self.answer(HEAD + """
 import subprocess, threading
