@@ -38,8 +38,9 @@ class Server:
 
     def close(self) -> tuple[int, str, str]:
         self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=LIMIT_S)
-        return self.process.returncode, self.first + out, err
+        # Not by `communicate`, which leaves out what stands in the buffer behind the first line.
+        out, err = self.process.stdout.read(), self.process.stderr.read()
+        return self.process.wait(LIMIT_S), self.first + out, err
 
     def connect(self) -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT_S)
