@@ -15,6 +15,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
         FILES_MATCHING
         PATTERN "*.md"
+        PATTERN "pictures/*"
         PATTERN schemas EXCLUDE)
 install(DIRECTORY apps/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps
         PATTERN CMakeLists.txt EXCLUDE
