@@ -99,7 +99,13 @@ int dashboard_command(const DashboardRequest& request) {
   }
   print(request.parent == 0 ? "It ends by Ctrl-C.\n" : "It ends with the driver.\n");
   if (opens) open_browser("http://" + server.authority() + "/#start=" + code);
-  server.run([&] { return request.parent != 0 && ::getppid() != request.parent; });
+  // Asked each second. A driver's last words are still to be told when it is gone.
+  constexpr int most_looks_alone = 3;
+  int looks_alone = 0;
+  server.run([&] {
+    const bool is_alone = request.parent != 0 && ::getppid() != request.parent;
+    return is_alone && ++looks_alone > most_looks_alone;
+  });
   return exit_ok;
 }
 
