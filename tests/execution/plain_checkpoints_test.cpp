@@ -478,13 +478,26 @@ namespace {
 /// The programs of a search, one after the other.
 struct Restoring {
   PlainHabits habits;
+  std::string count = {};  ///< an expression for `training_iteration`
+  std::optional<SavedWhen> saved = {};
   const TempDir dir;
 
-  /// The losses that are taken for results of a program that goes on `from` there, or begins.
-  std::vector<double> lines_taken(std::int64_t from, const char* printed, bool is_guess = false) {
+  struct Told {
+    std::vector<double> losses = {};
+    std::vector<double> iterations = {};
+    std::vector<std::string> skipped = {};  ///< notices
+    std::vector<bool> guesses = {};         ///< of each checkpoint
+  };
+
+  /// What is taken for results of a program that goes on `from` there, or begins, and saves once it
+  /// has printed all.
+  Told told(std::int64_t from, const std::string& printed, bool is_guess = false) {
     const auto log = dir.path() / "log";
     std::ofstream(log) << printed;
-    PlainReading reading{{{"loss", ""}}, {"loss"}};
+    PlainReading reading{
+        {{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
+    reading.checkpoints->saved = saved;
+    if (!count.empty()) reading.metrics.push_back({"training_iteration", count});
     reading.begins_with_guess = is_guess;
     if (from > 0) reading.restored = parse_metrics(R"({"loss":3.1234})");
     PlainSession session(LaunchId{1}, std::move(reading), habits, log, log);
@@ -492,21 +505,50 @@ struct Restoring {
     protocol::Start start;
     start.iteration = from;
     session.on_command(start);
+    session.read();
+    const LogSizes sizes{printed.size(), 0};
+    SavedFiles last{{"/saved", "last", true, {{"", 1, 1, 0}}}, sizes, 0, sizes};
+    last.is_late = true;  // its time tells nothing
+    session.find(std::move(last), false);
     session.end({});
     std::vector<Wakeup> wakeups;
-    std::vector<double> losses;
+    Told told;
     for (bool has_ended = false; !has_ended; wakeups.clear()) {
       session.on_command(protocol::Step{});
       session.say(wakeups);
       for (const Wakeup& wakeup : wakeups) {
+        if (const auto* const found = std::get_if<CheckpointFound>(&wakeup)) {
+          told.guesses.push_back(found->is_guess);
+        }
+        const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup);
+        if (remark != nullptr && remark->what == LaunchAdvisory::What::skipped) {
+          told.skipped.push_back(remark->sentence);
+        }
         const auto* const each = std::get_if<Reported>(&wakeup);
-        if (each != nullptr && each->metrics) losses.push_back(each->metrics->find("loss").value());
+        if (each != nullptr && each->metrics) {
+          const double next =
+              told.iterations.empty() ? static_cast<double>(from) + 1 : told.iterations.back() + 1;
+          told.losses.push_back(each->metrics->find("loss").value());
+          told.iterations.push_back(each->metrics->find("training_iteration").value_or(next));
+        }
         has_ended = has_ended || (each != nullptr && each->done);
       }
     }
-    return losses;
+    return told;
+  }
+
+  std::vector<double> lines_taken(std::int64_t from, const char* printed, bool is_guess = false) {
+    return told(from, printed, is_guess).losses;
   }
 };
+
+/// So many lines, "epoch 4: loss 1.5", with each `step`th number from `first` on.
+std::string epochs(int first, int count, int step = 1) {
+  std::string lines;
+  for (int i = 0; i < count; ++i)
+    lines += "epoch " + std::to_string(first + i * step) + ": loss 1.5\n";
+  return lines;
+}
 
 }  // namespace
 
@@ -565,6 +607,79 @@ TEST_CASE("A program that counts its results tells what a checkpoint has of whic
     const auto first = static_cast<double>(has + 1);
     CHECK(iterations == std::vector<double>{first, first + 1});
   }
+}
+
+TEST_CASE("A program that goes on behind what its checkpoint claims has saved before it printed",
+          "[unit][plain]") {
+  for (const char* const count : {"", "epoch (\\d+)"}) {
+    for (const int has : {3, 4}) {
+      CAPTURE(count, has);
+      Restoring search{.habits = {}, .count = count};
+      search.told(0, epochs(1, 3));  // all trials have been paused with their third result
+      const auto told = search.told(3, epochs(has + 1, 2), true);
+      CHECK(told.iterations == std::vector<double>{has + 1.0, has + 2.0});
+      REQUIRE(told.skipped.size() == (has == 4 ? 1 : 0));
+      if (has == 4) CHECK(told.skipped.front().find("iteration 4 has no row") != std::string::npos);
+      const bool is_proven = search.habits.order.known() == SavedWhen::before_result;
+      CHECK(is_proven == (has == 4));
+      CHECK(search.habits.order.may_be(SavedWhen::after_result) == (has == 3));
+    }
+  }
+}
+
+TEST_CASE("What a program that counts its results saves behind a guess is none for that",
+          "[unit][plain]") {
+  for (const char* const count : {"", "epoch (\\d+)"}) {
+    Restoring search{.habits = {}, .count = count, .saved = SavedWhen::after_result};
+    search.told(0, epochs(1, 3));
+    const auto told = search.told(3, epochs(5, 2), true);
+    CHECK(told.iterations == std::vector<double>{5, 6});
+    CHECK(told.guesses == std::vector<bool>{false});
+    CHECK(told.skipped.empty());  // it is told how it saves: something else was lost
+    CHECK(search.habits.order.may_be(SavedWhen::after_result));
+  }
+  Restoring uncounted{.habits = {}, .saved = SavedWhen::after_result};
+  CHECK(uncounted.told(3, "loss: 1.5\n", true).guesses == std::vector<bool>{true});
+}
+
+TEST_CASE("Which results are missing behind a guess is told by the step of the iterations",
+          "[unit][plain]") {
+  struct Sample {
+    const char* what;
+    int begin_step;  ///< of the first trial
+    int from, first, step;
+    bool is_skipped;
+  };
+  for (const Sample& sample :
+       {Sample{"each second one counts", 2, 6, 8, 2, false},
+        Sample{"one of those is missing", 2, 6, 10, 2, true},
+        Sample{"each second one counts, for an earlier driver", 0, 6, 8, 2, false},
+        Sample{"one is missing, for an earlier driver", 0, 6, 8, 1, true},
+        Sample{"steps differ from trial to trial", 3, 4, 6, 1, false},
+        Sample{"half a step", 2, 6, 9, 2, false}}) {
+    CAPTURE(sample.what);
+    Restoring search{.habits = {}, .count = "epoch (\\d+)"};
+    if (sample.begin_step > 0) search.told(0, epochs(sample.begin_step, 3, sample.begin_step));
+    const auto told = search.told(sample.from, epochs(sample.first, 3, sample.step), true);
+    CHECK(told.losses.size() == 3);
+    CHECK(told.skipped.size() == (sample.is_skipped ? 1 : 0));
+    CHECK(search.habits.order.known().has_value() == sample.is_skipped);
+  }
+}
+
+TEST_CASE("Results that were lost otherwise prove no order", "[unit][plain]") {
+  Restoring search{.habits = {}, .count = "epoch (\\d+)"};
+  search.told(0, epochs(1, 3));
+  // More than one: that is no order.
+  const auto several = search.told(3, epochs(6, 1), true);
+  REQUIRE(several.skipped.size() == 1);
+  CHECK(several.skipped.front().find("iterations 4 to 5 have no rows") != std::string::npos);
+  CHECK_FALSE(search.habits.order.known());
+  search.habits.order.note_other_guess();
+  CHECK(search.told(3, epochs(5, 1), true).skipped.size() == 1);
+  CHECK_FALSE(search.habits.order.known());
+  // No guess: the program has left out an epoch of its own accord.
+  CHECK(search.told(3, epochs(5, 1)).skipped.empty());
 }
 
 TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit][plain]") {

@@ -33,6 +33,58 @@ TEST_CASE("What a restored program goes on with is counted, unless it may count 
   CHECK(count.is_of(4, "step 80: 2"));
 }
 
+TEST_CASE("Counts at equal steps tell also of iterations that no trial has come to",
+          "[unit][plain]") {
+  OwnCount count;
+  count.note(1, "step  0: 4");
+  count.note(2, "step 20: 3");
+  CHECK_FALSE(count.would_be_of(3, "step 40: 2"));  // two may differ by chance
+  count.note(3, "step 40: 2");
+  CHECK(count.would_be_of(3, "step 40: 2"));
+  CHECK(count.would_be_of(4, "step 60: 1"));
+  CHECK(count.would_be_of(7, "step 120: 1"));  // padded otherwise
+  for (const char* const line : {"step 80: 1", "step 61: 1", "epoch 60: 1", "step: 1", "60: 1"}) {
+    CAPTURE(line);
+    CHECK_FALSE(count.would_be_of(4, line));
+  }
+  // What a restored program prints again is told by what was printed alone.
+  CHECK_FALSE(count.is_of(4, "step 60: 1"));
+}
+
+TEST_CASE("Counts of which some differ in their step tell nothing of iterations to come",
+          "[unit][plain]") {
+  OwnCount count;
+  for (const int step : {1, 100, 200, 300}) {
+    count.note(step == 1 ? 1 : step / 100 + 1, "step " + std::to_string(step) + ": 1");
+  }
+  CHECK(count.would_be_of(4, "step 300: 1"));
+  CHECK_FALSE(count.would_be_of(5, "step 400: 1"));
+  OwnCount backwards;
+  for (int i = 1; i <= 3; ++i) backwards.note(i, "left " + std::to_string(9 - i) + ": 1");
+  CHECK_FALSE(backwards.would_be_of(4, "left 5: 1"));
+}
+
+TEST_CASE("Numbers that differ from trial to trial are no count", "[unit][plain]") {
+  // Seconds that have gone by, or steps of as many samples as a hyperparameter says.
+  OwnCount count;
+  for (int i = 1; i <= 3; ++i) count.note(i, std::to_string(100 * i) + " s: 1");
+  CHECK(count.is_of(3, "300 s: 1"));
+  count.note(1, "150 s: 1");
+  CHECK_FALSE(count.is_of(3, "300 s: 1"));
+  CHECK_FALSE(count.would_be_of(4, "400 s: 1"));
+}
+
+TEST_CASE("The step of named iterations is known from two that are the same on", "[unit][plain]") {
+  CountStep step;
+  step.note(20);
+  CHECK_FALSE(step.known());
+  step.note(20);
+  CHECK(step.known() == 20);
+  step.note(40);
+  step.note(20);
+  CHECK_FALSE(step.known());
+}
+
 TEST_CASE("Numbers that are no count tell nothing", "[unit][plain]") {
   for (const char* const begin : {"epoch 1: ", "lr 0.1 ", "loss ", ""}) {
     OwnCount count;

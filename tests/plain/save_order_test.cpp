@@ -124,6 +124,36 @@ TEST_CASE("What earlier drivers have learnt holds until something speaks against
   CHECK(changed.known() == std::nullopt);
 }
 
+TEST_CASE("One restore that goes on behind a result that was not printed proves who saves first",
+          "[unit][plain]") {
+  SaveOrder order;
+  order.note_skipped();
+  CHECK(order.known() == before);
+  CHECK_FALSE(order.may_be(after));
+  // Who skips an epoch when it is restored, and has never saved before its first result.
+  SaveOrder contradicted;
+  contradicted.note_first_saves(false);
+  contradicted.note_skipped();
+  CHECK(contradicted.known() == std::nullopt);
+  SaveOrder timed;
+  timed.note(after, SaveOrder::enough);
+  timed.note_skipped();
+  CHECK(timed.known() == std::nullopt);
+  SaveOrder ended;
+  ended.note_skipped();
+  ended.note_end(after);
+  CHECK(ended.known() == after);
+}
+
+TEST_CASE("Where a checkpoint may have more results for another reason, no restore proves an order",
+          "[unit][plain]") {
+  SaveOrder order;
+  order.note_other_guess();
+  order.note_skipped();
+  CHECK(order.known() == std::nullopt);
+  CHECK(order.may_be(after));
+}
+
 TEST_CASE("That no result comes for long tells that it came before", "[unit][plain]") {
   SaveMoment save{.result_before = PrintTime{1000}, .begun_s = 1000.01, .ended_s = 1000.02};
   save.now_s = 1000.05;

@@ -127,6 +127,7 @@ struct LaunchAdvisory {
     interleaved,    ///< lines with the metric count that seem to be of several curves
     lost_row,       ///< a row of numbers is left out that may be one of two tables
     doubtful_row,   ///< a row of numbers counts that may be another table's
+    skipped,        ///< it goes on behind a result that was saved and never printed
   };
   LaunchId launch{};
   What what{};

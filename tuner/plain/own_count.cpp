@@ -3,6 +3,7 @@
 #include "tuner/plain/own_count.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace tune {
 
@@ -19,13 +20,53 @@ std::string count_of_line(std::string_view line) {
   return is_whole && end <= most ? std::string(line.substr(0, end)) : "";
 }
 
+/// "step" and 60 of "step 60". Numbers may be padded.
+struct Count {
+  std::string_view text;
+  std::int64_t number = 0;
+};
+
+std::optional<Count> parse_count(std::string_view count) {
+  const std::size_t at = count.find_first_of("0123456789");
+  if (at == count.npos) return std::nullopt;
+  Count parsed;
+  const char* const end = count.data() + count.size();
+  if (std::from_chars(count.data() + at, end, parsed.number).ec != std::errc()) return std::nullopt;
+  const std::size_t last = count.substr(0, at).find_last_not_of(' ');
+  parsed.text = count.substr(0, last == count.npos ? 0 : last + 1);
+  return parsed;
+}
+
+/// That of the next one, too, is so far behind it; nothing: they are no such row.
+std::optional<std::int64_t> step_of(const std::vector<std::string>& counts) {
+  std::optional<Count> before;
+  std::int64_t step = 0;
+  for (const std::string& each : counts) {
+    const auto count = parse_count(each);
+    if (!count || (before && count->text != before->text)) return std::nullopt;
+    const std::int64_t more = before ? count->number - before->number : 0;
+    if (step != 0 && more != step) return std::nullopt;
+    step = more;
+    before = count;
+  }
+  return step > 0 ? std::optional(step) : std::nullopt;
+}
+
+constexpr std::ptrdiff_t least_counts = 3;  // fewer may differ by chance
+
 }  // namespace
 
 void OwnCount::note(std::int64_t iteration, std::string_view line, bool is_restored) {
   constexpr std::size_t most = 1'000;
-  // Other launches say the same, or more.
-  if (!tells_ || iteration != std::ssize(counts_) + 1 || counts_.size() >= most) return;
+  if (!tells_ || iteration < 1 || iteration > std::ssize(counts_) + 1) return;
   std::string count = count_of_line(line);
+  if (iteration <= std::ssize(counts_)) {
+    // Seconds that have gone by, or steps that hang on a hyperparameter.
+    const bool is_same = counts_[static_cast<std::size_t>(iteration - 1)] == count;
+    tells_ = is_same || is_restored;
+    return;
+  }
+  if (counts_.size() >= most) return;
   const bool is_new = std::find(counts_.begin(), counts_.end(), count) == counts_.end();
   if (is_restored && !is_new) return;
   tells_ = !count.empty() && is_new;
@@ -33,11 +74,33 @@ void OwnCount::note(std::int64_t iteration, std::string_view line, bool is_resto
 }
 
 bool OwnCount::is_of(std::int64_t iteration, std::string_view line) const {
-  constexpr std::ptrdiff_t least = 3;  // fewer may differ by chance
   // A program that counts anew after a restore says the first count again.
-  if (!tells_ || std::ssize(counts_) < least) return false;
+  if (!tells_ || std::ssize(counts_) < least_counts) return false;
   if (iteration < 2 || iteration > std::ssize(counts_)) return false;
   return counts_[static_cast<std::size_t>(iteration - 1)] == count_of_line(line);
+}
+
+bool OwnCount::would_be_of(std::int64_t iteration, std::string_view line) const {
+  const auto known = std::ssize(counts_);
+  if (iteration <= known) return is_of(iteration, line);
+  if (!tells_ || known < least_counts) return false;
+  const auto step = step_of(counts_);
+  const std::string text = count_of_line(line);
+  const auto count = parse_count(text), last = parse_count(counts_.back());
+  if (!step || !count || count->text != last->text) return false;
+  const std::int64_t more = count->number - last->number;
+  return more % *step == 0 && more / *step == iteration - known;
+}
+
+void CountStep::note(std::int64_t iterations) {
+  differs_ = differs_ || (seen_ > 0 && iterations != step_);
+  step_ = iterations;
+  ++seen_;
+}
+
+std::optional<std::int64_t> CountStep::known() const {
+  constexpr int least = 2;
+  return seen_ >= least && !differs_ ? std::optional(step_) : std::nullopt;
 }
 
 }  // namespace tune

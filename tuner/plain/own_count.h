@@ -1,8 +1,9 @@
 // A program's own count of its results, "step 60: ...". It tells when a restored program prints its
-// checkpoint's result again, with other values.
+// checkpoint's result again, with other values, and which result it goes on with.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,14 +14,30 @@ class OwnCount {
  public:
   /// Notes the line of result `iteration`. A restored program may have printed its checkpoint's
   /// result again, and then its results are counted one too high: so a count that is known already
-  /// is ignored there.
+  /// is ignored there. Of one that began anew and counts otherwise than another, nothing is told.
   void note(std::int64_t iteration, std::string_view line, bool is_restored = false);
   /// Whether `line` has the count of `iteration`, and lines tell by their counts which they are.
   bool is_of(std::int64_t iteration, std::string_view line) const;
+  /// Also of iterations that none has come to, if those that are known are numbers at equal steps.
+  bool would_be_of(std::int64_t iteration, std::string_view line) const;
 
  private:
   std::vector<std::string> counts_;  ///< up to the first number, with it; by iteration, from 1
   bool tells_ = true;                ///< no two of them are the same
+};
+
+/// The step of the iterations that a program names, from one of its results to the next one.
+class CountStep {
+ public:
+  /// `iterations`: between two results of one launch that follow each other.
+  void note(std::int64_t iterations);
+  /// Nothing: too few results have come, or their steps differ.
+  std::optional<std::int64_t> known() const;
+
+ private:
+  std::int64_t step_ = 0;
+  int seen_ = 0;
+  bool differs_ = false;
 };
 
 }  // namespace tune

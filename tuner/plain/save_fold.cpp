@@ -37,6 +37,11 @@ void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, P
   }
 }
 
+/// A guess that was made although the order is known has another reason.
+void SaveFold::note_skipped(std::int64_t results) {
+  if (results == 1 && !order()) order_.note_skipped();
+}
+
 bool SaveFold::stay() {
   is_leaving_ = is_leaving_ && has_dropped_;
   return !is_leaving_;
@@ -133,7 +138,10 @@ std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double 
 /// the first result has nothing to be named by until then, and gives way to those behind it.
 bool SaveFold::is_early(double now_s) const {
   constexpr double short_s = 0.5, long_s = 2;
-  if (order() || end_ || is_leaving_) return false;
+  if (order() || end_) return false;
+  // It may have more than its begin already: what is saved before its first result might have two.
+  const bool is_unsettled = began_with_guess_ && printed_.empty();
+  if (is_leaving_) return is_unsettled;
   const auto is_over = [&](const Waiting& of) {
     return first_behind(of.what.printed_before) != printed_.begin() && now_s - of.found_s > long_s;
   };
@@ -273,6 +281,7 @@ void SaveFold::name_waiting(double now_s) {
       if (!told_ && voting_.size() < most_voting)
         voting_.push_back({.what = moments_of(save.what)});
       const bool is_guess = is_guessed(save, now_s);
+      if (is_lost || is_doubted_) order_.note_other_guess();
       const bool has_next = first_behind(save.what.printed_before) != printed_.end();
       // At an end that cuts the next result off nothing is known of how it saves.
       has_guessed_ = has_guessed_ || (is_guess && has_next && !is_lost);

@@ -66,8 +66,12 @@ class SaveFold {
   }
   /// Whether results may be missing: then it may have more iterations than are counted.
   void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
+  bool is_doubted() const { return is_doubted_; }
   /// What it has begun with is known after all.
   void settle_guess() { began_with_guess_ = false; }
+  /// By its own count, so many results lie between the guess that it has begun with and its first
+  /// one: its checkpoint has them.
+  void note_skipped(std::int64_t results);
   bool began_with_guess() const { return began_with_guess_; }
   /// It has ended by itself instead: all printed results are to be taken after all. False: some
   /// were dropped, since there were too many.
@@ -106,6 +110,7 @@ class SaveFold {
   bool has_left_out() const { return has_left_out_; }
   /// Of a save between two results nothing told which it has, and the earlier one was taken.
   bool has_guessed() const { return has_guessed_; }
+  bool is_order_told() const { return told_.has_value(); }
 
   bool is_leaving() const { return is_leaving_; }
   bool has_printed() const { return !printed_.empty(); }

@@ -80,4 +80,8 @@ void SaveOrder::note(SavedWhen when, int weight) {
   (when == SavedWhen::after_result ? after_ : before_) += weight;
 }
 
+void SaveOrder::note_skipped() {
+  if (!has_other_guess_) note(SavedWhen::before_result, enough);
+}
+
 }  // namespace tune

@@ -57,6 +57,12 @@ class SaveOrder {
   void note_saved_first() { has_saved_first_ = true; }
   /// A run that ended well has saved with each result, the last ones, too.
   void note_end(SavedWhen when) { (when == SavedWhen::after_result ? end_after_ : end_before_)++; }
+  /// By its own count, a restored run has gone on behind the result that comes after all that its
+  /// checkpoint claims: that one was saved, and not printed yet. One restore proves it.
+  void note_skipped();
+  /// A checkpoint may have more results than it claims, for another reason than the order: then
+  /// those that a restored run goes on behind prove nothing.
+  void note_other_guess() { has_other_guess_ = true; }
   /// Whether nothing speaks against it, so that one save that is beside its result may be believed.
   bool may_be(SavedWhen when) const;
 
@@ -70,6 +76,7 @@ class SaveOrder {
   std::int64_t end_after_ = 0;
   std::int64_t end_before_ = 0;
   bool has_saved_first_ = false;
+  bool has_other_guess_ = false;
   std::optional<SavedWhen> earlier_;
 };
 

@@ -207,6 +207,22 @@ void PlainSession::say_odd_count(double iteration) {
                            ", which counts as none: iterations count from 1"});
 }
 
+/// Rows would be missing without a word. Where the order is told, no result is skipped for it.
+void PlainSession::remark_skipped(std::int64_t first, std::int64_t last, std::string_view line) {
+  if (saves_.is_order_told()) return;
+  const bool is_one = first == last;
+  const std::string rows = is_one ? "iteration " + std::to_string(first) + " has no row"
+                                  : "iterations " + std::to_string(first) + " to " +
+                                        std::to_string(last) + " have no rows";
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::skipped,
+       "has gone on from a checkpoint of iteration " + std::to_string(saves_.began_at()) +
+           " \"or later\"" + (line.empty() ? "" : " with " + shown(line)) + ": " + rows +
+           ", since the program had saved that much and was ended before it printed it. If it "
+           "saves before it prints, say \"saved\": \"before_result\"; `tune check` finds out "
+           "(docs/plain.md)"});
+}
+
 /// Without it, its user would wonder why a trial begins anew, or why a checkpoint has the score of
 /// another model.
 void PlainSession::say_unknown_order(std::vector<Wakeup>& wakeups) {

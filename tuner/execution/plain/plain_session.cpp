@@ -412,23 +412,45 @@ bool PlainSession::keep(Printed printed) {
     constexpr double most = 9e15;
     count = static_cast<std::int64_t>(std::min(*iteration, most));
     saves_.doubt(false);
+    if (!is_mute_) take_named(count, printed.line);
   } else if (is_restored(printed.line, printed.metrics)) {
     return false;
   } else if (const auto own = count_behind_guess(printed.line)) {
     saves_.settle_guess();
     if (*own > count) {
+      saves_.note_skipped(*own - count);
+      remark_skipped(count, *own - 1, printed.line);
       count = *own;
       printed.metrics = with_iteration(printed.metrics, count);
     }
   }
   if (is_mute_) return false;
   // What is counted from a guess may be counted wrong, and all other trials would learn that.
-  const bool tells = !printed.line.empty() && !saves_.began_with_guess();
+  const bool tells = !printed.line.empty() && !saves_.began_with_guess() && !saves_.is_doubted();
   if (tells) habits_.count.note(count, printed.line, saves_.began_at() > 0);
   saves_.print({count, std::move(printed.metrics)}, printed.log, printed.end, printed.time);
   constexpr std::size_t few_results = 3;
   if (++results_ == few_results) remark_never_read();
   return true;
+}
+
+/// The program has named its iteration: it is known where it is. What it has gone on from had the
+/// results before its first one, if there are such: how many, the step from one result to the next
+/// one tells, perhaps only of those that follow.
+void PlainSession::take_named(std::int64_t iteration, std::string_view line) {
+  if (saves_.has_printed()) {
+    habits_.step.note(iteration - saves_.last());
+  } else if (saves_.began_with_guess()) {
+    behind_guess_ = First{iteration, std::string(line)};
+  }
+  saves_.settle_guess();
+  const auto step = habits_.step.known();
+  if (!behind_guess_ || !step) return;
+  const First first = *std::exchange(behind_guess_, std::nullopt);
+  const std::int64_t more = first.iteration - saves_.began_at();
+  if (more % *step != 0 || more == *step) return;
+  saves_.note_skipped(more / *step - 1);
+  remark_skipped(saves_.began_at() + *step, first.iteration - *step, first.line);
 }
 
 /// Of a program that goes on from a checkpoint with one iteration more, perhaps, and counts its
@@ -438,7 +460,7 @@ bool PlainSession::keep(Printed printed) {
 std::optional<std::int64_t> PlainSession::count_behind_guess(std::string_view line) const {
   if (saves_.has_printed() || !saves_.began_with_guess()) return std::nullopt;
   for (const std::int64_t more : {1, 2}) {
-    if (habits_.count.is_of(saves_.last() + more, line)) return saves_.last() + more;
+    if (habits_.count.would_be_of(saves_.last() + more, line)) return saves_.last() + more;
   }
   return std::nullopt;
 }

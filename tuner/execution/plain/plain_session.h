@@ -33,6 +33,7 @@ struct PlainHabits {
   SaveOrder order;
   bool trains_first = false;  ///< restored, it prints no result before it has trained
   OwnCount count = {};
+  CountStep step = {};  ///< of the iterations that it names
   KnownKinds kinds = {};
   KnownRanks ranks = {};
 };
@@ -122,6 +123,7 @@ class PlainSession {
   bool is_of_other_process(const Taken& line);
   void read_line(const Taken& line);
   bool is_restored(std::string_view line, const Metrics& metrics);
+  void take_named(std::int64_t iteration, std::string_view line);
   std::optional<std::int64_t> count_behind_guess(std::string_view line) const;
   PrintTime time_of(std::size_t log, std::uint64_t end) const;
   struct Printed {
@@ -158,6 +160,7 @@ class PlainSession {
   void remark_kinds();
   void remark_interleaved(const Printed& printed);
   void say_odd_count(double iteration);
+  void remark_skipped(std::int64_t first, std::int64_t last, std::string_view line);
   void say_unknown_order(std::vector<Wakeup>& wakeups);
   std::string way_to_mean(std::string_view line) const;
   static constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
@@ -193,9 +196,14 @@ class PlainSession {
   const std::optional<double> last_;       ///< see PlainReading
   const Metrics restored_;                 ///< the result of its checkpoint; none: it has none
   bool has_result_of_checkpoint_ = false;  ///< it has printed that first
-  double read_until_s_ = 0;                ///< Unix time; all that was printed before was taken in
-  std::optional<std::int64_t> asked_;      ///< the step that waits for a result
-  std::optional<ExitStatus> status_;       ///< it has ended
+  struct First {
+    std::int64_t iteration = 0;
+    std::string line;
+  };
+  std::optional<First> behind_guess_;  ///< its first result, of which nothing tells how far
+  double read_until_s_ = 0;            ///< Unix time; all that was printed before was taken in
+  std::optional<std::int64_t> asked_;  ///< the step that waits for a result
+  std::optional<ExitStatus> status_;   ///< it has ended
   bool has_greeted_ = false;
   bool has_started_ = false;
   bool has_filled_block_ = false;

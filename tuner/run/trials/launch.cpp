@@ -278,11 +278,7 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
   }
   const auto& saves = plain.checkpoints;
   if (is_first) reading.ahead = source.ahead;
-  // A program that counts by itself tells how far its checkpoint had come.
-  const bool counts =
-      std::any_of(reading.metrics.begin(), reading.metrics.end(),
-                  [](const PlainMetric& metric) { return metric.name == "training_iteration"; });
-  reading.begins_with_guess = source.is_guess && !counts;
+  reading.begins_with_guess = is_first && source.is_guess;
   reading.restored = source.metrics;
   if (saves && is_first) {
     reading.checkpoints = PlainWatch{.root = source.root,
