@@ -480,6 +480,8 @@ struct Restoring {
   PlainHabits habits;
   std::string count = {};  ///< an expression for `training_iteration`
   std::optional<SavedWhen> saved = {};
+  std::string earlier = {};  ///< what its trial's log had before
+  std::string restored = R"({"loss":3.1234})";
   const TempDir dir;
 
   struct Told {
@@ -493,20 +495,20 @@ struct Restoring {
   /// has printed all.
   Told told(std::int64_t from, const std::string& printed, bool is_guess = false) {
     const auto log = dir.path() / "log";
-    std::ofstream(log) << printed;
+    std::ofstream(log) << earlier << printed;
     PlainReading reading{
         {{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
     reading.checkpoints->saved = saved;
     if (!count.empty()) reading.metrics.push_back({"training_iteration", count});
     reading.begins_with_guess = is_guess;
-    if (from > 0) reading.restored = parse_metrics(R"({"loss":3.1234})");
+    if (from > 0) reading.restored = parse_metrics(restored);
     PlainSession session(LaunchId{1}, std::move(reading), habits, log, log);
-    session.begin(0, 0);
+    session.begin(earlier.size(), 0);
     protocol::Start start;
     start.iteration = from;
     session.on_command(start);
     session.read();
-    const LogSizes sizes{printed.size(), 0};
+    const LogSizes sizes{earlier.size() + printed.size(), 0};
     SavedFiles last{{"/saved", "last", true, {{"", 1, 1, 0}}}, sizes, 0, sizes};
     last.is_late = true;  // its time tells nothing
     session.find(std::move(last), false);
@@ -624,6 +626,35 @@ TEST_CASE("A program that goes on behind what its checkpoint claims has saved be
       CHECK(is_proven == (has == 4));
       CHECK(search.habits.order.may_be(SavedWhen::after_result) == (has == 3));
     }
+  }
+}
+
+TEST_CASE("A driver that has seen no count learns it from what its trial has printed before",
+          "[unit][plain]") {
+  struct Sample {
+    const char* earlier;
+    int first;
+    double iteration;
+  };
+  const char* const usual = "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.5\n";
+  const char* const further =
+      "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.5\nepoch 4: loss 3.5\n";
+  const char* const again = "epoch 2: loss 5.5\nepoch 2: loss 5.25\nepoch 3: loss 4.5\n";
+  const char* const twice =
+      "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.5\nepoch 4: loss 4.5\n";
+  const char* const restarted =
+      "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.5\nepoch 2: loss 5.5\nepoch 3: "
+      "loss 4.5\n";
+  const char* const other = "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.25\n";
+  for (const Sample& sample :
+       {Sample{usual, 5, 5}, Sample{usual, 4, 4}, Sample{further, 5, 5}, Sample{again, 5, 4},
+        Sample{other, 5, 4}, Sample{twice, 5, 4}, Sample{restarted, 5, 5}}) {
+    CAPTURE(sample.earlier, sample.first);
+    Restoring search{.habits = {}, .earlier = sample.earlier, .restored = R"({"loss":4.5})"};
+    const auto told = search.told(3, epochs(sample.first, 2), true);
+    CHECK(told.iterations == std::vector<double>{sample.iteration, sample.iteration + 1});
+    const bool is_proven = search.habits.order.known() == SavedWhen::before_result;
+    CHECK(is_proven == (sample.iteration == 5));
   }
 }
 

@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr int blocks_at_once = 4;
 
+constexpr std::size_t restored_lines = 3;  // see OwnCount
+
 constexpr double s_per_ns = 1e-9;
 
 double unix_s() { return static_cast<double>(unix_ns()) * s_per_ns; }
@@ -88,6 +90,8 @@ void PlainSession::learn() {
   std::optional<Phase>& known = habits_.kinds.counted;
   if (!known && phases.size() > 1) known = of_last;
   const std::optional<Phase> counted = known;
+  std::vector<std::string> results;
+  std::vector<std::size_t> restored_places;
   for (const EarlierLine& line : lines) {
     const auto metrics = reader_.read(line.text, line.overwritten, line.log);
     said_again_.see(line.log, line.text);
@@ -95,9 +99,33 @@ void PlainSession::learn() {
     const auto [kind, held] = said_again_.judge(
         line.log, line.text, closing_of(line.text, line.overwritten), closing_values(*metrics));
     reader_.judged(tells_form(kind));
+    if (!tells_form(kind)) continue;
+    const bool is_it =
+        !restored_.numbers.empty() && closing_values(*metrics) == closing_values(restored_);
+    if (is_it) restored_places.push_back(results.size());
+    results.push_back(line.text);
   }
+  note_restored(results, restored_places);
   reader_.begin_launch();
   known = counted;  // these lines alone settle nothing
+}
+
+/// What earlier drivers have seen of its count is not kept, but its own log has it. `lines`: of
+/// results; those with a place in `places` have the values of its checkpoint's, and tell its count,
+/// unless two of them have different ones.
+void PlainSession::note_restored(const std::vector<std::string>& lines,
+                                 const std::vector<std::size_t>& places) {
+  std::optional<OwnCount> known;
+  for (const std::size_t place : places) {
+    OwnCount count;
+    for (std::size_t i = 1; i <= restored_lines && place + i >= restored_lines; ++i) {
+      count.note(static_cast<std::int64_t>(i), lines[place + i - restored_lines]);
+    }
+    if (!count.would_be_of(restored_lines, lines[place])) continue;
+    if (known && !known->would_be_of(restored_lines, lines[place])) return;
+    known = std::move(count);
+  }
+  if (known) restored_count_ = *std::move(known);
 }
 
 /// The whole lines that its logs have last from before it was launched, first of one log, then of
@@ -460,7 +488,9 @@ void PlainSession::take_named(std::int64_t iteration, std::string_view line) {
 std::optional<std::int64_t> PlainSession::count_behind_guess(std::string_view line) const {
   if (saves_.has_printed() || !saves_.began_with_guess()) return std::nullopt;
   for (const std::int64_t more : {1, 2}) {
-    if (habits_.count.would_be_of(saves_.last() + more, line)) return saves_.last() + more;
+    const bool is_it = habits_.count.would_be_of(saves_.last() + more, line) ||
+                       restored_count_.would_be_of(std::int64_t{restored_lines} + more, line);
+    if (is_it) return saves_.last() + more;
   }
   return std::nullopt;
 }

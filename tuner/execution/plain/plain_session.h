@@ -105,6 +105,7 @@ class PlainSession {
   };
   void learn();
   std::vector<EarlierLine> earlier_lines() const;
+  void note_restored(const std::vector<std::string>& lines, const std::vector<std::size_t>& places);
   bool read(std::size_t log);
   void add_line(std::string_view line, bool overwritten, std::size_t log);
   bool was_taken(std::size_t log, std::string_view line);
@@ -200,6 +201,7 @@ class PlainSession {
     std::int64_t iteration = 0;
     std::string line;
   };
+  OwnCount restored_count_;  ///< of its checkpoint's result, the third one, and of those before it
   std::optional<First> behind_guess_;  ///< its first result, of which nothing tells how far
   double read_until_s_ = 0;            ///< Unix time; all that was printed before was taken in
   std::optional<std::int64_t> asked_;  ///< the step that waits for a result
