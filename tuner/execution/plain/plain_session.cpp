@@ -481,13 +481,15 @@ void PlainSession::take_named(std::int64_t iteration, std::string_view line) {
   remark_skipped(saves_.began_at() + *step, first.iteration - *step, first.line);
 }
 
-/// Of a program that goes on from a checkpoint with one iteration more, perhaps, and counts its
+/// Of a program that goes on from a checkpoint with more iterations, perhaps, and counts its
 /// results itself: which one the first of them is. A result that it has not come to print, as it
 /// was killed between its save and that, has no row then, and those behind it have their own
 /// numbers.
 std::optional<std::int64_t> PlainSession::count_behind_guess(std::string_view line) const {
   if (saves_.has_printed() || !saves_.began_with_guess()) return std::nullopt;
-  for (const std::int64_t more : {1, 2}) {
+  // One more is that of its order. Where it has counted from a guess before, there may be others.
+  constexpr std::int64_t most = 16;
+  for (std::int64_t more = 1; more <= most; ++more) {
     const bool is_it = habits_.count.would_be_of(saves_.last() + more, line) ||
                        restored_count_.would_be_of(std::int64_t{restored_lines} + more, line);
     if (is_it) return saves_.last() + more;
