@@ -68,7 +68,11 @@ void ResultLog::on_trial_result(const Trial& trial, Result& result) {
 
 void ResultLog::on_trial_replay(const Trial& trial, const Result& result) {
   if (replayed_.size() <= index_of(trial.id)) replayed_.resize(index_of(trial.id) + 1);
-  replayed_[index_of(trial.id)] = result.training_iteration;
+  Replayed& last = replayed_[index_of(trial.id)];
+  const std::int64_t began = result.training_iteration - result.iterations_since_restore;
+  // A program that counts by itself may leave out what an earlier attempt had come to.
+  if (began < last.iteration && began != last.began) writer_.cut(path_of(trial.id), began);
+  last = {result.training_iteration, began};
   const auto [header, row] = make_row_(trial.id, result);
   if (!row.empty()) writer_.mend(path_of(trial.id), header, row);
 }
@@ -79,7 +83,7 @@ void ResultLog::mend_rest(const Experiment& experiment) {
   if (std::exchange(settled_, true)) return;
   replayed_.resize(experiment.trials().size());
   for (const auto& trial : experiment.trials()) {
-    const std::int64_t replayed = replayed_[index_of(trial.id)];
+    const std::int64_t replayed = replayed_[index_of(trial.id)].iteration;
     const bool was_rewound = replayed > trial.iteration;
     const bool was_under_way = trial.attempt > 0 && !is_final(trial.state);
     if (was_rewound || was_under_way) writer_.cut(path_of(trial.id), trial.iteration);

@@ -61,8 +61,11 @@ class ResultLog : public Callback {
   std::string path_;
   bool resumed_ = false;
   bool settled_ = true;
-  /// By trial: the iteration that was replayed last.
-  std::vector<std::int64_t> replayed_;
+  struct Replayed {
+    std::int64_t iteration = 0;  ///< of the last result
+    std::int64_t began = 0;      ///< that its attempt went on from
+  };
+  std::vector<Replayed> replayed_;  ///< by trial
   FileWriter writer_;
 };
 

@@ -237,6 +237,35 @@ TEST_CASE("A log drops rewound rows also of a trial that does not start again",
   }
 }
 
+TEST_CASE("A replay leaves no row of an attempt that the next one went back behind and left out",
+          "[callbacks][log]") {
+  for (const auto& log : logs) {
+    const TemporaryDirectory directory;
+    Story story;
+    const TrialId id = story.add().id;
+    std::vector<Result> accepted;
+    {
+      Driver driver(story, log, directory, false);
+      driver.start(id);
+      for (int i = 1; i <= 3; ++i) {
+        accepted.push_back(driver.report(id, i, i));
+        accepted.back().iterations_since_restore = i;
+      }
+      // From a checkpoint of the second one, the program goes on with the fourth.
+      driver.callback->on_trial_restore(story.experiment.trial(id), nullptr);
+      accepted.push_back(driver.report(id, 4, 4));
+      accepted.back().iterations_since_restore = 2;
+    }
+    story.resume();
+    Driver driver(story, log, directory, true);
+    for (const auto& result : accepted) {
+      driver.callback->on_trial_replay(story.experiment.trial(id), result);
+    }
+    driver.callback->on_experiment_end(story.experiment);
+    CHECK(rows_of(directory, log.file) == "1=1 2=2 4=4 ");
+  }
+}
+
 TEST_CASE("A log gives a notice for a directory it cannot write to and the run goes on",
           "[callbacks][log]") {
   for (const auto& log : logs) {
