@@ -68,6 +68,7 @@ TEST_CASE("The last node is never left out, and one that was left out may be tak
   Health health;
   for (std::uint32_t i = 0; i < 3; ++i) health.fails(0, i);
   for (std::uint32_t i = 0; i < 5; ++i) CHECK_FALSE(health.fails(1, i, "no space"));
+  CHECK(health.failed_on(1) == std::set{TrialId{2}, TrialId{3}, TrialId{4}});
   health.lose_node(1);
   CHECK(health.take_back() == std::vector<int>{0});
   CHECK(health.left_out().empty());

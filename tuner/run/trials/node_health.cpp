@@ -23,10 +23,12 @@ NodeHealth::Verdict NodeHealth::on_failure(int number, TrialId trial, const std:
   node.streak_began_at = node.streak.empty() ? began_at : std::min(node.streak_began_at, began_at);
   node.streak.push_back({trial, kind});
   node.last_error = reason.substr(0, reason.find('\n'));
-  const auto counts =
-      std::count_if(node.streak.begin(), node.streak.end(),
-                    [this](const Failure& each) { return nodes_of_kind_[each.kind].size() == 1; });
-  if (static_cast<std::size_t>(counts) < most_failures_in_a_row) return Verdict::open;
+  // What another node has had, too, counts no more. The last node, which is never left out, may
+  // fail for ever.
+  std::erase_if(node.streak,
+                [this](const Failure& each) { return nodes_of_kind_[each.kind].size() > 1; });
+  if (node.streak.size() < most_failures_in_a_row) return Verdict::open;
+  if (node.streak.size() > most_failures_in_a_row) node.streak.erase(node.streak.begin());
   const auto used = std::count_if(nodes_.begin(), nodes_.end(),
                                   [](const Node& each) { return each.state == State::used; });
   if (node.state != State::used || used < 2) return Verdict::open;

@@ -48,7 +48,7 @@ class NodeHealth {
     std::string last_error;  ///< a line
   };
   std::vector<LeftOut> left_out() const;
-  /// The last ones that have failed there in a row.
+  /// The last ones that have failed there in a row, with failures that no other node has.
   std::set<TrialId> failed_on(int node) const;
 
  private:
@@ -59,7 +59,7 @@ class NodeHealth {
   };
   struct Node {
     State state = State::used;
-    std::vector<Failure> streak;  ///< one for each trial, or for each start that failed
+    std::vector<Failure> streak;  ///< the last; one a trial, or for each start that failed
     Seconds streak_began_at = 0;  ///< the first attempt of the streak
     std::string last_error;
   };
