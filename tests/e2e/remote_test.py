@@ -672,6 +672,17 @@ class TwoMachines(RemoteCase):
         self.assertIn("is damaged, or was removed: the state before it is taken", done.err)
         self.assertTrue(self.json("ls", "copy"))
 
+    def test_where_no_state_is_whole_that_is_damage(self):
+        self.write("spec.json", self.quadratic(num_samples=1, remote={"path": self.far}))
+        self.tune("run", "spec.json", "--progress", "none")
+        for name in self.objects("spec"):
+            if "state/CURRENT" in name:
+                with open(os.path.join(self.far, name), "r+b") as file:
+                    file.write(b"?")
+        done = self.tune("pull", self.far + "/spec", "copy", expect=3)
+        self.assertIn("that is whole: state/CURRENT", done.err)
+        self.assertFalse(os.path.exists(self.path("copy", "experiment.json")))
+
     def test_markers_that_a_driver_died_about_to_write_are_as_if_not_begun(self):
         self.spec({"iterations": 60, "step_s": 0.05}, num_samples=1, remote={"path": self.far},
                   checkpoint_config={"checkpoint_frequency": 5})

@@ -152,10 +152,9 @@ StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
     }
     // A driver that runs removes what it has replaced: the next look finds what is newer.
   }
-  throw user_error("there is no experiment on " + store.root() +
-                   (!wrong.empty()   ? " that is whole: " + wrong
-                    : !empty.empty() ? " that is whole: " + empty
-                                     : names_below(store)));
+  const std::string nothing = "there is no experiment on " + store.root();
+  if (!wrong.empty()) throw machine_error(nothing + " that is whole: " + wrong);
+  throw user_error(nothing + (empty.empty() ? names_below(store) : " that is whole: " + empty));
 }
 
 /// All markers of checkpoints that are whole by their sizes; of several of one, the last by name.
