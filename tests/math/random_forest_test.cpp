@@ -72,4 +72,19 @@ TEST_CASE("A forest of equal values explains nothing, and knows its means", "[fo
   CHECK(line.mean_within(1, 0, 0.1) == Approx(0.5).margin(0.01));
 }
 
+TEST_CASE("A forest splits between neighbours among doubles", "[forest]") {
+  // Half of the way between them rounds to the lower one, below which there is no row.
+  const double below = 0.5, above = std::nextafter(0.5, 1);
+  REQUIRE(below + (above - below) / 2 == below);
+  std::vector<std::vector<double>> points;
+  std::vector<double> values;
+  for (int i = 0; i < 20; ++i) {
+    points.push_back({i % 2 == 0 ? below : above});
+    values.push_back(i % 2);
+  }
+  const RandomForest forest(points, values);
+  CHECK(forest.mean_within(0, 0, below) == 0);
+  CHECK(forest.mean_within(0, above, 1) == Approx(1));
+}
+
 }  // namespace tune

@@ -208,6 +208,27 @@ TEST_CASE("lograndint prefers small numbers and stays below its upper bound",
   CHECK(two.back() == 2);
 }
 
+TEST_CASE("A range too narrow for logarithms gives each of its numbers as often",
+          "[domain][statistics]") {
+  const std::int64_t two_to_51 = std::int64_t{1} << 51, two_to_60 = std::int64_t{1} << 60;
+  for (const std::int64_t lower : {two_to_51, two_to_60, std::int64_t{100'000'000}}) {
+    for (const Json& json : {Json{{"lograndint", {lower, lower + 6}}},
+                             Json{{"qlograndint", {lower * 4, lower * 4 + 20, 4}}}}) {
+      INFO(json);
+      const Domain domain = domain_of(json);
+      Random random(1);
+      std::map<std::int64_t, int> counts;
+      for (int i = 0; i < 6000; ++i) ++counts[draw(domain, random).get<std::int64_t>()];
+      CHECK(counts.size() == 6);
+      for (const auto& [value, count] : counts) CHECK(count == Approx(1000).margin(120));
+    }
+  }
+  const auto reals = draw_sorted({{"loguniform", {1e15, 1e15 + 1}}}, 800);
+  CHECK(std::set<double>(reals.begin(), reals.end()).size() == 8);
+  // What differs by more is drawn by its logarithm, as ever.
+  CHECK(std::get<Integer>(domain_of({{"lograndint", {1'000'000, 1'000'002}}})).log);
+}
+
 TEST_CASE("Integers may span the whole range of the type", "[domain][unit]") {
   const auto lowest = std::numeric_limits<std::int64_t>::min();
   const auto highest = std::numeric_limits<std::int64_t>::max();

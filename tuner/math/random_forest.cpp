@@ -61,7 +61,10 @@ class Grower {
         const auto n_left = static_cast<double>(i);
         const double gain = left * left / n_left + left * left / (n - n_left);
         if (gain <= best.gain) continue;
-        best = {d, below + (above - below) / 2, gain};
+        const double between = below + (above - below) / 2;
+        // There is none between neighbours among doubles; and a split must leave both sides
+        // smaller.
+        best = {d, between > below ? between : above, gain};
         is_found = true;
       }
     }

@@ -59,6 +59,11 @@ std::int64_t last_step(const Integer& domain) {
   return domain.upper / domain.q - (domain.upper % domain.q < 0 ? 1 : 0);
 }
 
+/// Whether logarithms from `lower` to `upper` are as good as evenly spread: numbers are equally
+/// likely but for a millionth. The logarithms themselves have too few digits to tell such
+/// neighbours apart.
+bool is_narrow(double lower, double upper) { return lower > 0 && upper - lower <= 0x1p-20 * lower; }
+
 /// Reads the arguments of one domain and collects what is wrong with them.
 class Reader {
  public:
@@ -192,7 +197,7 @@ class Reader {
   }
 
   Domain read_uniform() {
-    const Uniform domain{real(0), real(1), real(2), form_.log};
+    const Uniform domain{real(0), real(1), real(2), form_.log && !is_narrow(real(0), real(1))};
     check_bounds(domain.lower<domain.upper, domain.lower> 0);
     if (!std::isfinite(domain.upper - domain.lower)) complain("needs a finite upper - lower");
     if (!form_.quantised) return domain;
@@ -217,7 +222,8 @@ class Reader {
 
   Domain read_integer() {
     Integer domain{*whole_number<std::int64_t>(*numbers_[0]),
-                   *whole_number<std::int64_t>(*numbers_[1]), 1, form_.log};
+                   *whole_number<std::int64_t>(*numbers_[1]), 1,
+                   form_.log && !is_narrow(real(0), real(1))};
     domain.is_seed = form_.seed;
     check_bounds(domain.lower<domain.upper, domain.lower> 0);
     if (!form_.quantised) return domain;

@@ -13,8 +13,9 @@
 
 namespace tune {
 
-/// A real number in [lower, upper); if `log`, its logarithm is uniform. With q > 0 both bounds are
-/// multiples of q, and the number is one from the lower to the upper one, both included, each
+/// A real number in [lower, upper); if `log`, its logarithm is uniform (not set where `upper` is
+/// above `lower` by no more than a part of 2^-20: there that is the same). With q > 0 both bounds
+/// are multiples of q, and the number is one from the lower to the upper one, both included, each
 /// equally likely; if `log`, as likely as a logarithm is to be nearest to it (`span_of`).
 struct Uniform {
   double lower, upper, q = 0;
@@ -26,7 +27,8 @@ struct Normal {
   double mean, sd, q = 0;
 };
 
-/// An integer in [lower, upper); if `log`, the rounded-down exponential of a uniform number. With
+/// An integer in [lower, upper); if `log`, the rounded-down exponential of a uniform number (not
+/// set where Uniform does not have it). With
 /// q > 1 a multiple of q in [lower, upper], upper inclusive, all equally likely; if `log`, as
 /// likely as a logarithm is to be nearest to it (`span_of`).
 struct Integer {
