@@ -76,7 +76,7 @@ class Console final : public Callback {
 
  private:
   std::string time_of_day() const;
-  void tell_of_best(Seconds now);
+  void tell_of_best(const Experiment& experiment, Seconds now);
   Seconds elapsed() const { return options_.clock->steady() - started_; }
   bool is_table() const { return options_.style == ConsoleStyle::table; }
   void write(const std::string& text);
@@ -235,7 +235,7 @@ void Console::on_step_begin(const Experiment& experiment) {
 void Console::on_step_end(const Experiment& experiment) {
   const Seconds now = options_.clock->steady();
   if (now < next_draw_) {
-    tell_of_best(now);
+    tell_of_best(experiment, now);
     return;
   }
   if (is_table()) {
@@ -254,8 +254,13 @@ void Console::on_step_end(const Experiment& experiment) {
 }
 
 /// Results are what it is all about; but one line each would be too many.
-void Console::tell_of_best(Seconds now) {
-  if (is_table() || !best_ || best_is_stale_ || now < next_best_) return;
+void Console::tell_of_best(const Experiment& experiment, Seconds now) {
+  if (is_table() || !objective_ || now < next_best_) return;
+  if (best_is_stale_ && !info_.constraints.empty()) {
+    next_best_ = now + best_period_s;
+    take_in_all(experiment);
+  }
+  if (!best_ || best_is_stale_) return;
   if (told_best_ && !better(objective_->mode, best_->value, *told_best_)) return;
   told_best_ = best_->value;
   next_best_ = now + best_period_s;
@@ -402,8 +407,26 @@ void Console::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint)
 void Console::on_trial_result(const Trial& trial, Result& result) {
   if (!objective_) return;
   const auto value = result.find(objective_->metric);
-  if (value && !(violation(values_of(info_.constraints, trial, result)) > 0)) {
-    add(trial, result.training_iteration, *value);
+  if (info_.constraints.empty()) {
+    if (value) add(trial, result.training_iteration, *value);
+    return;
+  }
+  // A trial's last result says whether all of its results count, the earlier ones, too.
+  const auto& [metric, mode] = *objective_;
+  if (violation(values_of(info_.constraints, trial, result)) > 0) {
+    if (best_ && best_->trial == to_string(trial.id)) {
+      best_is_stale_ = true;
+      told_best_.reset();
+    }
+    return;
+  }
+  const auto* const summary = trial.summary(metric);
+  const bool was_better = summary != nullptr && summary->count > 0 &&
+                          !(value && better(mode, *value, summary->best(mode)));
+  if (!was_better) {
+    if (value) add(trial, result.training_iteration, *value);
+  } else if (!best_ || !better(mode, best_->value, summary->best(mode))) {
+    best_is_stale_ = best_is_stale_ || !best_ || best_->trial != to_string(trial.id);
   }
 }
 

@@ -204,7 +204,7 @@ TEST_CASE("To the console only what fulfils the constraints is the best", "[call
   CHECK(screen.take().find("best loss 0.5 by trial_00001") != std::string::npos);
   screen.report(a, 2, R"({"loss":0.2,"ms":2})");
   screen.step(10);
-  CHECK(screen.take().find("best loss 0.2 by trial_00000") != std::string::npos);
+  CHECK(screen.take().find("best loss 0.1 by trial_00000") != std::string::npos);
   // At the end a trial's last result counts.
   screen.report(a, 3, R"({"loss":0.3,"ms":9})");
   screen.console->on_experiment_end(screen.story.experiment);
@@ -220,6 +220,36 @@ TEST_CASE("To the console only what fulfils the constraints is the best", "[call
   resumed.setup(true, constraints);
   resumed.step(10);
   CHECK(resumed.take().find("best loss") == std::string::npos);
+}
+
+TEST_CASE(
+    "A new best of the console is the best one of trials whose last results fulfil the "
+    "constraints",
+    "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId a = screen.story.add("{}", "lr=0.1").id;
+  const TrialId b = screen.story.add("{}", "lr=0.2").id;
+  screen.setup(false, {SearchSpace().constraint("ms <= 5")});
+  const auto told = [&] {
+    screen.step(1.5);
+    const std::string text = screen.take();
+    const auto at = text.find("new best");
+    return at == std::string::npos ? "" : text.substr(at, text.find('(', at) - at);
+  };
+  for (const TrialId id : {a, b}) screen.start(id);
+  screen.take();
+  screen.report(a, 1, R"({"loss":1,"ms":9})");
+  CHECK(told().empty());
+  // The first result counts again, and is better than this one.
+  screen.report(a, 2, R"({"loss":2,"ms":4})");
+  CHECK(told().starts_with("new best loss 1 by trial_00000"));
+  screen.report(a, 3, R"({"loss":1.5,"ms":4})");
+  CHECK(told().empty());
+  screen.report(b, 1, R"({"loss":3,"ms":4})");
+  screen.report(a, 4, R"({"loss":0.5,"ms":9})");
+  CHECK(told().starts_with("new best loss 3 by trial_00001"));
+  screen.report(a, 5, R"({"loss":0.75,"ms":5})");
+  CHECK(told().starts_with("new best loss 0.5 by trial_00000"));
 }
 
 TEST_CASE("The console shows a column for each of several metrics, and no best trial",
