@@ -109,6 +109,28 @@ bool is_kept(const Record& record, std::int64_t last_kept) {
 
 }  // namespace
 
+std::int64_t last_step_in(const std::string& path) {
+  for (const int number : numbers_of(path)) {
+    const PosixFile file(event_file(path, number), PosixFile::Mode::existing);
+    if (!file.is_open()) continue;
+    std::int64_t last = 0;
+    EventScan scan(file);
+    while (scan.next()) {
+      if (scan.record.kind == Kind::scalars) last = scan.record.step;
+    }
+    if (last > 0) return last;
+  }
+  return 0;
+}
+
+bool ends_with(const std::string& path, std::string_view bytes) {
+  const std::vector<int> numbers = numbers_of(path);
+  if (numbers.empty()) return false;
+  const PosixFile file(event_file(path, numbers.front()), PosixFile::Mode::existing);
+  if (!file.is_open() || file.size() < bytes.size()) return false;
+  return file.read(file.size() - bytes.size(), bytes.size()) == bytes;
+}
+
 std::optional<std::int64_t> EventFiles::iteration_of(std::string_view row) const {
   const auto record = tensorboard::read_record(row);
   if (!record || record->kind != Kind::scalars) return std::nullopt;

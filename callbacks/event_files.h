@@ -18,6 +18,12 @@ namespace tune {
 /// What the name of an event file begins with; a dot and six digits follow.
 constexpr std::string_view event_file_name = "events.out.tfevents";
 
+/// The last step of the scalars in the files that `path` stands for; 0: there are none. Changes
+/// nothing.
+std::int64_t last_step_in(const std::string& path);
+/// Whether the newest of the files ends with these bytes.
+bool ends_with(const std::string& path, std::string_view bytes);
+
 /// A path DIR/events.out.tfevents stands for DIR/events.out.tfevents.000001 and so on; any other
 /// path for files of these names in a directory there: TensorBoard takes a directory for a run.
 ///

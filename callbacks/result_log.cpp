@@ -25,6 +25,7 @@ ResultLog::ResultLog(std::string name, std::string file_name, std::unique_ptr<Tr
     : name_(std::move(name)),
       file_name_(std::move(file_name)),
       make_row_(std::move(make_row)),
+      notice_(options.notice),
       writer_({.notice = options.notice,
                .memory_limit_bytes = options.memory_limit_bytes,
                .has_stand_ins = true,
@@ -88,9 +89,12 @@ void ResultLog::mend_rest(const Experiment& experiment) {
     const bool was_under_way = trial.attempt > 0 && !is_final(trial.state);
     if (was_rewound || was_under_way) writer_.cut(path_of(trial.id), trial.iteration);
     const bool is_recent = trial.ended >= experiment.last_time() - recent_end_s;
-    if (is_final(trial.state) && trial.attempt > 0 && (is_recent || replayed > 0)) mend_end(trial);
+    if (!is_final(trial.state) || trial.attempt == 0) continue;
+    if (replayed == 0 && !is_whole(trial)) continue;
+    if (is_recent || replayed > 0) mend_end(trial);
   }
   replayed_ = {};
+  after_mending();
 }
 
 void ResultLog::on_experiment_end(const Experiment& experiment) {

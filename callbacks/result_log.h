@@ -50,6 +50,16 @@ class ResultLog : public Callback {
   /// At a resume, of each trial that has ended, if an earlier driver may not have written all of
   /// it.
   virtual void mend_end(const Trial& trial) { (void)trial; }
+  /// At a resume, of each trial that has ended and of which nothing is replayed, its results being
+  /// older than the snapshot: whether its file has them. If not, its end is not mended.
+  virtual bool is_whole(const Trial& trial) {
+    (void)trial;
+    return true;
+  }
+  /// At a resume, once all trials were looked at.
+  virtual void after_mending() {}
+  /// What to tell the user.
+  const Notice& notice() const { return notice_; }
 
  private:
   void mend_rest(const Experiment& experiment);
@@ -57,6 +67,7 @@ class ResultLog : public Callback {
   const std::string name_;
   const std::string file_name_;
   const MakeRow make_row_;
+  const Notice notice_;
   std::string directory_;
   std::string path_;
   bool resumed_ = false;

@@ -8,6 +8,7 @@
 #include "callbacks/event_files.h"
 #include "callbacks/result_log.h"
 #include "callbacks/tensorboard_event.h"
+#include "tuner/base/count_of.h"
 
 namespace tune {
 
@@ -51,6 +52,29 @@ class TensorboardLogger final : public ResultLog {
   }
 
   void mend_end(const Trial& trial) override { write_end(trial); }
+
+  /// Results of before a snapshot come to no replay.
+  bool is_whole(const Trial& trial) override {
+    if (trial.iteration == 0) return true;
+    std::string end;
+    tensorboard::append_session_end(end, trial.ended, trial.state == TrialState::terminated);
+    for (const std::string& path : {path_of(trial.id), stand_in_of(path_of(trial.id))}) {
+      if (ends_with(path, end) || last_step_in(path) >= trial.iteration) return true;
+    }
+    if (lacking_++ == 0) first_lacking_ = to_string(trial.id);
+    return false;
+  }
+
+  void after_mending() override {
+    if (lacking_ == 0 || !notice()) return;
+    notice()("tensorboard: event files of " + count_of(lacking_, "trial") + " that " +
+             (lacking_ == 1 ? "has" : "have") + " ended lack results (" + first_lacking_ +
+             (lacking_ == 1 ? "" : " ...") +
+             "), which are not written again: result.json has them");
+  }
+
+  std::uint64_t lacking_ = 0;
+  std::string first_lacking_;
 };
 
 }  // namespace

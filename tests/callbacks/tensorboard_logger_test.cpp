@@ -183,6 +183,78 @@ TEST_CASE("The end of a trial is told once, also where a killed driver could not
   CHECK(scalars_of(directory) == scalars_of(accepted));
 }
 
+TEST_CASE("A replay leaves no point that the next attempt went back behind and left out",
+          "[callbacks][tensorboard]") {
+  const TemporaryDirectory directory;
+  Story story;
+  const TrialId id = story.add().id;
+  std::vector<Result> accepted;
+  {
+    Board board(story, directory);
+    board.start(id);
+    for (int i = 1; i <= 3; ++i) {
+      accepted.push_back(board.report(id, result_with(i, i)));
+      accepted.back().iterations_since_restore = i;
+    }
+    // Back to the second one, from which the program goes on with the fourth.
+    board.callback->on_trial_restore(story.experiment.trial(id), nullptr);
+    accepted.push_back(board.report(id, result_with(4, 4)));
+    accepted.back().iterations_since_restore = 2;
+  }
+  story.resume();
+  for (const bool are_files_there : {true, false}) {
+    if (!are_files_there) std::filesystem::remove_all(directory / "trial_00000");
+    std::filesystem::create_directories(directory / "trial_00000");
+    Board board(story, directory, true);
+    for (const auto& result : accepted) {
+      board.callback->on_trial_replay(story.experiment.trial(id), result);
+    }
+    board.callback->on_step_begin(story.experiment);
+    board.callback->on_experiment_end(story.experiment);
+    CHECK(scalars_of(directory) == scalars_of({accepted[0], accepted[1], accepted[3]}));
+  }
+}
+
+TEST_CASE("Of trials that ended before the snapshot a resume says whose points are lost",
+          "[callbacks][tensorboard]") {
+  const TemporaryDirectory directory;
+  Story story;
+  for (int i = 0; i < 4; ++i) story.add();
+  {
+    Board board(story, directory);
+    for (const auto& trial : story.experiment.trials()) {
+      if (trial.id == TrialId{3}) break;
+      board.start(trial.id);
+      for (int i = 1; i <= 3; ++i) board.report(trial.id, result_with(i, i));
+      board.callback->on_trial_complete(story.end(trial.id, Outcome::completed, "", false));
+    }
+    board.callback->on_experiment_end(story.experiment);
+  }
+  story.resume();
+  const auto said = [&] {
+    Notices notices;
+    Board board(story, directory);
+    board.callback = make_tensorboard_logger({.notice = notices.taker()});
+    board.callback->setup(info_of(directory.path(), true), story.experiment);
+    board.callback->on_step_begin(story.experiment);
+    board.callback->on_experiment_end(story.experiment);
+    return notices.all();
+  };
+  CHECK(said().empty());
+  std::filesystem::remove_all(directory / "trial_00001");
+  const std::string one =
+      "tensorboard: event files of 1 trial that has ended lack results "
+      "(trial_00001), which are not written again: result.json has them";
+  CHECK(said() == std::vector{one});
+  CHECK(said() == std::vector{one});
+  const auto file = event_files_in(directory.path() / "trial_00000").at(0);
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) * 2 / 3);
+  REQUIRE(said().size() == 1);
+  CHECK(
+      said()[0].starts_with("tensorboard: event files of 2 trials that have ended lack results "
+                            "(trial_00000 ...)"));
+}
+
 TEST_CASE("The config of a clone takes the place of the one it began with",
           "[callbacks][tensorboard]") {
   const TemporaryDirectory directory;
