@@ -41,7 +41,7 @@ class Writer {
     write(TrialAdded{TrialId{trial}, R"({"lr":0.5})", "", ""});
     write(AttemptStarted{TrialId{trial}, 1, 0, {}});
   }
-  void report(std::uint32_t trial, std::int64_t iteration, double loss) {
+  void report(std::uint32_t trial, std::int64_t iteration, const Json& loss) {
     Result result;
     result.training_iteration = iteration;
     result.metrics = parse_metrics(Json{{"loss", loss}}.dump());
@@ -82,6 +82,31 @@ TEST_CASE("what changes after an event is told to each who asks, and what was be
   CHECK(value(followed, 1, "best").is_null());
   CHECK(value(followed, 1, "config.lr") == 0.5);
   CHECK(followed.status().at("states").at("RUNNING") == 2);
+}
+
+TEST_CASE("rows of an experiment that is followed have all digits of whole numbers",
+          "[followed_experiment]") {
+  const test::Place place;
+  const std::filesystem::path directory = place / "exp";
+  Writer writer(directory);
+  const std::int64_t many = (std::int64_t{1} << 60) + 1;
+  writer.begin(0);
+  FollowedExperiment followed(directory);
+  writer.report(0, 1, many);
+  writer.report(0, 2, many + 2);
+  followed.read_more();
+  CHECK(value(followed, 0, "best").dump() == std::to_string(many));
+  CHECK(value(followed, 0, "loss").dump() == std::to_string(many + 2));
+  writer.report(0, 3, many - 1);
+  followed.read_more();
+  CHECK(value(followed, 0, "best").dump() == std::to_string(many - 1));
+  writer.report(0, 4, many * 2 + 1);
+  followed.read_more();
+  CHECK(value(followed, 0, "best").dump() == std::to_string(many - 1));
+  CHECK(value(followed, 0, "loss").dump() == std::to_string(many * 2 + 1));
+  writer.report(0, 5, 0.5);
+  followed.read_more();
+  CHECK(value(followed, 0, "best") == 0.5);
 }
 
 TEST_CASE("another experiment in the same place is not taken for the one that was followed",

@@ -19,6 +19,7 @@
 #include "tuner/run/commit/recovery.h"
 #include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_fields.h"
+#include "tuner/view/value_text.h"
 
 namespace tune {
 
@@ -46,6 +47,9 @@ std::string identity_of(const std::filesystem::path& directory) {
          std::to_string(status.stx_ino) + ':' + std::to_string(status.stx_btime.tv_sec) + '.' +
          std::to_string(status.stx_btime.tv_nsec);
 }
+
+/// Whether it may be a whole number of which a double has not all digits.
+bool is_beyond_doubles(double value) { return std::isfinite(value) && std::abs(value) >= 0x1p53; }
 
 Json moment_json(Seconds time) { return time == 0 ? Json() : Json(time); }
 
@@ -86,6 +90,43 @@ FollowedExperiment::FollowedExperiment(std::filesystem::path directory)
   events_.emplace(*files_, directory_, begin_ + 1);
   changed_.resize(experiment_.trials().size());
   name_config();
+  look_up_digits();
+}
+
+/// What is recorded knows of bests but doubles: rows have all digits.
+void FollowedExperiment::look_up_digits() {
+  if (objectives_.size() != 1) return;
+  const Objective& objective = objectives_.front();
+  std::optional<ResultGrid> grid;
+  for (const Trial& trial : experiment_.trials()) {
+    const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
+    if (!is_beyond_doubles(best)) continue;
+    if (!grid) grid.emplace(ResultGrid::load(directory_));
+    if (index_of(trial.id) >= grid->experiment().trials().size()) break;
+    const Trial& read = grid->experiment().trial(trial.id);
+    digits_.insert_or_assign(trial.id, grid->exact_value(read, objective, Scope::all));
+  }
+}
+
+void FollowedExperiment::keep_digits(TrialId id, const Metrics& metrics) {
+  if (objectives_.size() != 1) return;
+  const auto& [metric, mode] = objectives_.front();
+  const auto exact = metrics.find_exact(metric);
+  if (!exact || !is_beyond_doubles(exact->value())) return;
+  const double best = value_of(experiment_.trial(id), metric, mode, Scope::all);
+  if (exact->value() != best) return;
+  const auto [kept, is_new] = digits_.try_emplace(id, *exact);
+  const bool is_better = mode == Mode::min ? *exact < kept->second : kept->second < *exact;
+  if (kept->second.value() != best || is_better) kept->second = *exact;
+}
+
+Json FollowedExperiment::best_of(const Trial& trial) const {
+  const auto& [metric, mode] = objectives_.front();
+  const double best = value_of(trial, metric, mode, Scope::all);
+  if (!std::isfinite(best)) return nullptr;
+  const auto exact = digits_.find(trial.id);
+  const bool is_it = exact != digits_.end() && exact->second.value() == best;
+  return is_it ? number_json(exact->second) : Json(best);
 }
 
 void FollowedExperiment::name_config() {
@@ -111,6 +152,9 @@ void FollowedExperiment::read_more() {
     }
     experiment_.apply(event);
     if (const auto id = trial_of(event.body)) note(*id, event.number);
+    if (const auto* const reported = std::get_if<ResultReported>(&event.body)) {
+      keep_digits(reported->trial, reported->result.metrics);
+    }
     if (const auto* const damaged = std::get_if<CheckpointDamaged>(&event.body)) {
       if (damaged->clone) note(*damaged->clone, event.number);
     }
@@ -145,14 +189,19 @@ std::vector<std::string> FollowedExperiment::columns() const {
 Json FollowedExperiment::row(TrialId id) const {
   const Trial& trial = experiment_.trial(id);
   Json row = own_values(experiment_, trial);
-  if (objectives_.size() == 1) {
-    const Objective& objective = objectives_.front();
-    const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
-    row.push_back(std::isfinite(best) ? Json(best) : Json());
-  }
+  if (objectives_.size() == 1) row.push_back(best_of(trial));
+  std::optional<Metrics> metrics;
   for (const Objective& each : objectives_) {
     const double last = value_of(trial, each.metric, each.mode, Scope::last);
-    row.push_back(trial.summary(each.metric) == nullptr ? Json() : encode_number(last));
+    if (is_beyond_doubles(last) && !metrics && !trial.last_metrics.empty()) {
+      metrics = read_metrics(trial.last_metrics.text());
+    }
+    const auto exact = metrics ? metrics->find_exact(each.metric) : std::nullopt;
+    if (exact && exact->value() == last) {
+      row.push_back(number_json(*exact));
+    } else {
+      row.push_back(trial.summary(each.metric) == nullptr ? Json() : encode_number(last));
+    }
   }
   if (config_.empty()) return row;
   const auto config = leaves_of(Json::parse(present_config(trial)));

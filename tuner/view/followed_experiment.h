@@ -4,15 +4,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "trainable/values.h"
+#include "tuner/base/exact_number.h"
 #include "tuner/disk/file_system.h"
 #include "tuner/journal/event_stream.h"
 #include "tuner/model/experiment.h"
+#include "tuner/model/metrics.h"
 #include "tuner/model/objective.h"
 
 namespace tune {
@@ -34,7 +37,7 @@ class FollowedExperiment {
 
   /// Names of what `row` answers with, as `tune ls` has them. They grow with the first trial.
   std::vector<std::string> columns() const;
-  /// One trial as it is now. Texts are cut at 400 bytes.
+  /// One trial as it is now. Texts are cut at 400 bytes; whole numbers of 64 bits have all digits.
   Json row(TrialId id) const;
   /// What changes by events alone: `trials`, `states`, `ends`, `results`, `session_end`, and
   /// whether somebody drives it (`is_driven`).
@@ -42,6 +45,9 @@ class FollowedExperiment {
 
  private:
   void name_config();
+  void look_up_digits();
+  void keep_digits(TrialId id, const Metrics& metrics);
+  Json best_of(const Trial& trial) const;
 
   std::filesystem::path directory_;
   std::string identity_;  ///< of the directory: another experiment may take its place
@@ -52,6 +58,7 @@ class FollowedExperiment {
   std::uint64_t begin_ = 0;             ///< the event up to which it was read
   std::vector<std::uint64_t> changed_;  ///< by trial the event that has changed it; 0: none since
   std::vector<std::string> config_;     ///< names of the config's values, of the first trial
+  std::map<TrialId, ExactNumber> digits_;  ///< of the best, where a double may not have them
 };
 
 }  // namespace tune
