@@ -52,6 +52,13 @@ double readable(double below, double value, double above) {
   return below < rounded && rounded < above ? rounded : value;
 }
 
+/// How many of `count` values that are evenly spread are in the first `bin` parts. In integers: no
+/// double tells neighbours beyond 2^53 apart.
+std::uint64_t even_end(std::uint64_t count, std::uint64_t bin) {
+  const std::uint64_t rest = count % most_bins * bin;
+  return count / most_bins * bin + (2 * rest + most_bins - 1) / (2 * most_bins);
+}
+
 /// Up to `most_bins` parts of a domain whose values can be counted, each with values of its own.
 std::vector<Part> parts_of_values(const Domain& domain, const Axis& axis, std::uint64_t count) {
   const auto coordinate = [&](std::uint64_t i) {
@@ -65,7 +72,9 @@ std::vector<Part> parts_of_values(const Domain& domain, const Axis& axis, std::u
   std::vector<Part> parts;
   for (std::uint64_t bin = 1, begin = 0; bin <= bins; ++bin) {
     std::uint64_t end = bin;
-    if (count > most_bins) {  // those below an even part of the axis
+    if (count > most_bins && !axis.log) {
+      end = even_end(count, bin);
+    } else if (count > most_bins) {  // those below an even part of the axis
       const double share = static_cast<double>(bin) / static_cast<double>(bins);
       const double at = axis.low + (axis.high - axis.low) * share;
       std::uint64_t most = count;
@@ -110,6 +119,23 @@ std::vector<Part> parts_of(const Domain& domain, const Axis& axis) {
   }
   parts.push_back({lower, axis.high, shown_lower, axis.bounded ? Json(axis.last) : Json()});
   return parts;
+}
+
+/// The part that a setting belongs to. Integers are compared as such.
+std::size_t part_of(const std::vector<Part>& parts, const Domain& domain, const Json& setting,
+                    double coordinate) {
+  const bool is_exact = std::holds_alternative<Integer>(domain) && setting.is_number_integer();
+  const auto above = std::find_if(parts.begin() + 1, parts.end(), [&](const Part& part) {
+    return is_exact ? setting < part.shown_lower : coordinate < part.lower;
+  });
+  return static_cast<std::size_t>(above - parts.begin()) - 1;
+}
+
+/// Whether coordinates tell all of its values apart.
+bool has_exact_coordinates(const Domain& domain, const Axis& axis) {
+  constexpr double most = 0x1p53;
+  return !std::holds_alternative<Integer>(domain) ||
+         std::max(std::abs(axis.first), std::abs(axis.last)) < most;
 }
 
 std::string setting_text(const Json& value) {
@@ -186,8 +212,7 @@ std::string metric_text(const std::optional<double>& number) {
 
 }  // namespace
 
-Slice slice_along(const SearchSpace& space, std::size_t leaf,
-                  const std::vector<std::vector<double>>& points, const std::vector<double>& values,
+Slice slice_along(const SearchSpace& space, std::size_t leaf, const JudgedTrials& judged,
                   const ForestImportance& forest, Mode mode) {
   const SpaceLeaf& described = space.leaves()[leaf];
   const Axis axis = axis_of(described.domain);
@@ -197,12 +222,11 @@ Slice slice_along(const SearchSpace& space, std::size_t leaf,
   }
   const std::vector<Part> parts = parts_of(described.domain, axis);
   std::vector<std::vector<double>> in_part(parts.size());
-  for (std::size_t row = 0; row < points.size(); ++row) {
-    const double at = points[row][leaf];
+  for (std::size_t row = 0; row < judged.points.size(); ++row) {
+    const double at = judged.points[row][leaf];
     if (std::isnan(at)) continue;
-    const auto above = std::find_if(parts.begin() + 1, parts.end(),
-                                    [at](const Part& part) { return at < part.lower; });
-    in_part[static_cast<std::size_t>(above - parts.begin()) - 1].push_back(values[row]);
+    in_part[part_of(parts, described.domain, judged.settings[row][leaf], at)].push_back(
+        judged.values[row]);
   }
   const bool has_borders = !axis.is_choice() && !count_values(described.domain);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -212,7 +236,9 @@ Slice slice_along(const SearchSpace& space, std::size_t leaf,
     bin.has_borders = has_borders;
     bin.is_upper_included = parts[i].is_upper_included;
     summarise(bin, std::move(in_part[i]), mode);
-    bin.marginal = forest.mean_within(leaf, parts[i].lower, parts[i].upper);
+    if (axis.log || has_exact_coordinates(described.domain, axis)) {
+      bin.marginal = forest.mean_within(leaf, parts[i].lower, parts[i].upper);
+    }
   }
   slice.direction = direction_of(slice, mode);
   return slice;

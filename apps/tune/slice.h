@@ -7,6 +7,7 @@
 
 #include "searchers/forest_importance.h"
 #include "tuner/model/objective.h"
+#include "tuner/view/judged_trials.h"
 
 namespace tune {
 
@@ -19,7 +20,8 @@ struct SliceBin {
   bool is_upper_included = true;  ///< `lower` always is
   std::size_t trials = 0;
   std::optional<double> best, median, lower_quartile, upper_quartile;  ///< of the metric
-  /// The mean over all of the space that has this hyperparameter here, by the forest.
+  /// The mean over all of the space that has this hyperparameter here, by the forest. Nothing also
+  /// of evenly spread integers beyond 2^53, which the forest knows as doubles.
   std::optional<double> marginal;
 };
 
@@ -31,9 +33,8 @@ struct Slice {
   std::string direction;        ///< a sentence
 };
 
-/// `leaf`: which of the space's hyperparameters; `points` and `values`: see ForestImportance.
-Slice slice_along(const SearchSpace& space, std::size_t leaf,
-                  const std::vector<std::vector<double>>& points, const std::vector<double>& values,
+/// `leaf`: which of the space's hyperparameters; `forest`: of the same trials.
+Slice slice_along(const SearchSpace& space, std::size_t leaf, const JudgedTrials& judged,
                   const ForestImportance& forest, Mode mode);
 
 void print_slice(const Slice& slice, const std::string& metric);

@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import socket
 import statistics
 import subprocess
@@ -257,7 +258,8 @@ class Notes(Looking):
 class Importance(Case):
     def search(self, losses, **fields):
         """Trials of which `a` is 1, 2, 3 ..., one after the other, and what `losses` prints of it."""
-        self.write("spec.json", {"trainable": {"command": ["sh", "-c", losses], "plain": {}, "env": {"A": "${config.a}"}},
+        self.write("spec.json", {"trainable": {"command": ["sh", "-c", losses], "plain": {},
+                                               "env": {"A": "${config.a}", "N": "${config.n}"} if "n" in fields["param_space"] else {"A": "${config.a}"}},
                                  "metric": "loss", "mode": "min", "max_concurrent_trials": 1, **fields})
         self.tune("run", "spec.json", "--progress", "none")
 
@@ -274,6 +276,25 @@ class Importance(Case):
         self.assertRegex(said, "trials were cut short, .* at iteration 1, which 12 of 12 trials have reached; --at N ")
         self.assertNotIn("chose configs", said)
         self.assertIn("cannot be known from fewer than 4 trials", self.refused("importance", "results/spec", "--at", "3"))
+
+    def test_a_slice_files_whole_numbers_by_all_their_digits(self):
+        for lower, step in ((2**53 - 3, 1), (2**60, 1), (-(2**60) - 6, 1), (2**63 - 9, 1), (2**60, 4)):
+            values = [lower + step * i for i in range(6)]
+            domain = {"randint": [lower, lower + 6]} if step == 1 else {"qrandint": [lower, values[-1], step]}
+            with self.subTest(domain=domain):
+                shutil.rmtree(self.path("results"), ignore_errors=True)
+                self.search("echo loss=$N", param_space={"a": domain, "n": {"uniform": [0, 1]}}, num_samples=6,
+                            searcher={"type": "random", "points_to_evaluate": [{"a": value} for value in values]})
+                bins = self.json("importance", "results/spec", "--slice", "a")["slice"]["bins"]
+                self.assertEqual([(each["lower"], each["trials"]) for each in bins], [(value, 1) for value in values])
+
+    def test_of_many_neighbours_beyond_doubles_each_slice_has_its_share(self):
+        lower = 2**60
+        self.search("echo loss=$N", param_space={"a": {"randint": [lower, lower + 24]}, "n": {"uniform": [0, 1]}}, num_samples=24,
+                    searcher={"type": "random", "points_to_evaluate": [{"a": lower + i} for i in range(24)]})
+        bins = self.json("importance", "results/spec", "--slice", "a")["slice"]["bins"]
+        self.assertEqual([(each["lower"] - lower, each["upper"] - lower, each["trials"]) for each in bins],
+                         [(i, i + 2, 3) for i in range(0, 24, 3)])
 
     def test_that_a_model_chose_the_configs_is_said(self):
         self.search("echo loss=$A", searcher="tpe", num_samples=4, param_space={"a": {"uniform": [1, 2]}})

@@ -96,7 +96,9 @@ JudgedTrials judge_trials(const ResultGrid& grid, const SearchSpace& space,
                              ? value_at(grid, *trial, objective, scope, *judged.iteration)
                              : value_of(*trial, objective.metric, objective.mode, scope);
     if (!std::isfinite(value)) continue;
-    judged.points.push_back(coordinates_of(space, axes, Json::parse(present_config(*trial))));
+    const Json config = Json::parse(present_config(*trial));
+    judged.points.push_back(coordinates_of(space, axes, config));
+    judged.settings.push_back(space.leaf_values(config));
     judged.values.push_back(value);
   }
   return judged;

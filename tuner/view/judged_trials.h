@@ -14,8 +14,11 @@ namespace tune {
 
 struct JudgedTrials {
   std::vector<std::vector<double>> points;  ///< coordinates by leaf, a row for each trial
-  std::vector<double> values;               ///< of the metric
-  std::size_t candidates = 0;               ///< trials that ended well or are paused, with a number
+  /// Values by leaf, a row for each trial, see SearchSpace::leaf_values: a coordinate has not all
+  /// digits of a long integer.
+  std::vector<std::vector<Json>> settings;
+  std::vector<double> values;  ///< of the metric
+  std::size_t candidates = 0;  ///< trials that ended well or are paused, with a number
   /// The iteration after which all are compared; nothing: each by all that it has reported, since
   /// all were trained as long as they were to.
   std::optional<std::int64_t> iteration;

@@ -224,8 +224,7 @@ ImportanceAnswer importance_of_all(const ExperimentView& view, const Objective& 
       return one.pointer == space.leaves()[leaf].pointer;
     });
     if (!is_wanted) continue;
-    answer.slices.push_back(
-        to_json(slice_along(space, leaf, judged.points, judged.values, forest, objective.mode)));
+    answer.slices.push_back(to_json(slice_along(space, leaf, judged, forest, objective.mode)));
   }
   answer.notices = found.notices;
   for (auto& notice : notices_about(usual, judged, view.grid.spec())) {
@@ -250,7 +249,7 @@ int importance_command(const ImportanceRequest& request) {
   print_each_notice(notices_about(request, judged, view.grid.spec()));
   std::optional<Slice> slice;
   if (leaf) {
-    slice = slice_along(space, *leaf, judged.points, judged.values, *forest, objective.mode);
+    slice = slice_along(space, *leaf, judged, *forest, objective.mode);
   }
   if (request.json) {
     print_json(
