@@ -109,11 +109,13 @@ std::optional<Range> range_of(std::vector<double> values) {
 
 void set_scale(Picture& picture, const std::string& axis, const Range& range) {
   if (range.is_log) picture.set("logscale " + axis);
-  const double pad = (range.high - range.low) * 0.04;
+  constexpr double most = std::numeric_limits<double>::max();
+  const double pad = range.high * 0.04 - range.low * 0.04;  // the difference may be no double
   const bool is_one = range.high == range.low;
   const double low = range.is_log ? range.low / 1.1 : range.low - (is_one ? 1 : pad);
   const double high = range.is_log ? range.high * 1.1 : range.high + (is_one ? 1 : pad);
-  picture.set(axis + "range [" + text_of(low) + ":" + text_of(high) + "]");
+  picture.set(axis + "range [" + text_of(std::max(low, -most)) + ":" +
+              text_of(std::min(high, most)) + "]");
 }
 
 std::string mark(const char* color, const char* size = "0.7") {

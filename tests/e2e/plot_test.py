@@ -60,6 +60,18 @@ class Plot(Case):
         self.assertEqual(len(lines), 3 * len(listed))
         self.assertTrue(all(0 <= row[1] <= 1 for row in lines))
 
+    def test_the_largest_values_have_a_finite_scale(self) -> None:
+        rows = ["trial_id,config/x,training_iteration,time_total_s,loss", *(f"{trial},{trial},{t},{t},{(trial - 2) * 0.7e308}"
+                                                                          for trial in range(5) for t in (1, 2, 3))]
+        self.write("curves.csv", "\n".join(rows) + "\n")
+        self.write("spec.json", {"trainable": {"command": ["true"]}, "name": "huge", "metric": "loss", "mode": "min", "num_samples": 5,
+                                 "searcher": "random", "param_space": {"x": {"uniform": [0, 5]}}})
+        self.tune("simulate", "spec.json", "--curves", "curves.csv", "--workers", "2", "--dir", "simulated")
+        directory = "simulated/" + min(os.listdir(self.path("simulated")))
+        script = self.tune("plot", directory, "curves", "--gnuplot", "-").out
+        ((low, high),) = [map(float, each) for each in re.findall(r"^set yrange \[(.*):(.*)\]$", script, re.MULTILINE)]
+        self.assertTrue(-float("inf") < low <= -1.4e308 and 1.4e308 <= high < float("inf"), (low, high))
+
     def test_what_cannot_be_drawn_is_said_and_nothing_is_written(self) -> None:
         directory = self.experiment()
         self.assertIn("there are: curves, best", self.tune("plot", directory, "curve", expect=2).err)
