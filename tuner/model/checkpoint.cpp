@@ -11,7 +11,7 @@ constexpr std::pair<Trigger, std::string_view> trigger_names[] = {
     {Trigger::result, "result"},       {Trigger::callback, "callback"},
     {Trigger::scheduler, "scheduler"}, {Trigger::pause, "pause"},
     {Trigger::interrupt, "interrupt"}, {Trigger::user, "user"},
-    {Trigger::at_start, "at_start"},
+    {Trigger::at_start, "at_start"},   {Trigger::clone, "clone"},
 };
 constexpr std::string_view after_result = "after_result", before_result = "before_result";
 }  // namespace

@@ -20,6 +20,7 @@ enum class Trigger {
   interrupt,
   user,      ///< asked for by hand
   at_start,  ///< checkpoint_at_start
+  clone,     ///< a trial waits to go on as a copy of this one
 };
 
 /// The triggers that asked for one save.

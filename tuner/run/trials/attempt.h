@@ -41,6 +41,7 @@ struct Attempt {
   bool save_asked = false;           ///< by hand, at the next result
   bool was_unfit_to_start = false;   ///< a fault of its machine's, and that has ended it
   bool lost_node = false;            ///< its node was lost, and that has ended it
+  bool clone_waits = false;          ///< for its checkpoint, which it makes at the next result
   /// Why it is to end with its next result; that is in the journal.
   std::optional<std::string> stop_asked;
   EndedBy ended_by = EndedBy::exit;  ///< `done`: its function has returned

@@ -78,7 +78,7 @@ void Attempts::adopt(const Adoption& adoption) {
   attempt.number = of.attempt;
   attempt.worker_group = &worker_group;
   attempt.began_at = committer_.steady();
-  attempt.save_asked = committer_.experiment().is_waited_for(id);
+  attempt.clone_waits = committer_.experiment().is_waited_for(id);
   const auto recorded = committer_.experiment().attempts().find(id);
   attempt.has_result =
       recorded != committer_.experiment().attempts().end() && recorded->second.last_result != 0;

@@ -214,7 +214,8 @@ Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
   if (decision.checkpoint) met.add(Trigger::scheduler);
   const bool fails_its_clones =
       attempt.save_failed && committer_.experiment().is_waited_for(attempt.trial);
-  if (attempt.save_asked || fails_its_clones) met.add(Trigger::user);
+  if (attempt.save_asked) met.add(Trigger::user);
+  if (attempt.clone_waits || fails_its_clones) met.add(Trigger::clone);
   const bool is_held = trial(attempt.trial).held && !is_end;
   if (decision.action == Action::pause || is_held) met.add(Trigger::pause);
   if (!is_end && shutdown_) met.add(Trigger::interrupt);
@@ -277,7 +278,7 @@ void Attempts::process_result(Attempt& attempt, Result&& result,
   attempt.has_result = true;
   if (spec_.plain && spec_.plain->checkpoints) note_for_checkpoints(attempt);
   attempt.save_failed = false;
-  attempt.save_asked = false;
+  attempt.save_asked = attempt.clone_waits = false;
   if (!handed_over.empty()) {
     adopt_checkpoint(attempt, std::move(handed_over));
   } else if (met.any()) {

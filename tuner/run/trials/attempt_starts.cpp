@@ -158,7 +158,7 @@ void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& b
   // A donor that has no checkpoint of what it is now saves at its next result.
   const auto& source = trial(id).donor;
   Attempt* const donating = source && source->index == 0 ? find(source->trial) : nullptr;
-  if (donating != nullptr) donating->save_asked = true;
+  if (donating != nullptr) donating->clone_waits = true;
   // What it was to be cloned from before this is nobody's any more.
   if (before) checkpoint_manager_.apply_retention(before->trial);
   tell("on_trial_exploit", [this, id, cloning = trial(id).lineage.back()](Callback& callback) {
@@ -192,7 +192,7 @@ void Attempts::begin(const NextTrial::Choice& chosen, WorkerGroup& worker_group,
   attempt.began_at = committer_.steady();
   attempt.save.trial = id;
   attempt.save.attempt = number;
-  attempt.save_asked = committer_.experiment().is_waited_for(id);  // a clone, for its checkpoint
+  attempt.clone_waits = committer_.experiment().is_waited_for(id);
   circuit_breaker_.on_launch(id, committer_.steady());
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
   if (is_warm) {
