@@ -185,6 +185,19 @@ print(json.dumps([table[name][0] == 2**53 + 1 for name in ("n", "a/n")] + [str(t
             ("tune.Tuner.restore('results', use_gpu=True)", "Tuner takes no use_gpu"),
         ])
 
+    def test_what_is_said_twice_and_differently_is_refused_with_both(self):
+        self.refuses("pass", [
+            ("search(tune_config=tune.TuneConfig(mode='max'))",
+             r"mode is said twice: TuneConfig\(mode='max'\) and Tuner\(mode='min'\) contradict each other"),
+            ("search(run_config=tune.RunConfig(stop={'a': 1}), stop={'a': 2})", "stop is said twice: RunConfig"),
+            ("tune.Tuner.restore('results', run_config=tune.RunConfig())", "restore takes no run_config"),
+            ("tune.Tuner.restore('results/nix')", "there is no such directory"),
+        ])
+        self.run_script(SAID + """
+if __name__ == "__main__":
+    search(tune_config=tune.TuneConfig(mode="min"), run_config=tune.RunConfig(stop={"a": 2}), stop={"a": 2})
+""")
+
     def test_a_space_may_have_the_number_of_a_data_loaders_workers(self):
         found = self.answer(SAID + """
 if __name__ == "__main__":

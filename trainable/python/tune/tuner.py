@@ -89,6 +89,27 @@ def _path_of(descriptor: int) -> str:
     return f"/dev/fd/{descriptor}"
 
 
+def _is_same(one: Any, other: Any) -> bool:
+    try:
+        return one is other or bool(spec_value(one) == spec_value(other))
+    except ValueError:  # arrays of NumPy have no one answer
+        return False
+
+
+def _refuse_contradiction(configs: dict[str, Any], fields: dict[str, Any]) -> None:
+    """ValueError: one of Ray's configs says something else than a keyword, and nobody can know
+    which was meant."""
+    for name, value in fields.items():
+        other = configs.get(name)
+        if value is None or other is None or _is_same(value, other):
+            continue
+        config = "TuneConfig" if name in vars(TuneConfig()) else "RunConfig"
+        raise ValueError(
+            f"{name} is said twice: {config}({name}={other!r}) and Tuner({name}={value!r}) "
+            "contradict each other; leave one out"
+        )
+
+
 class Tuner:
     """A search over `param_space`.
 
@@ -134,6 +155,7 @@ class Tuner:
         for config in (tune_config, run_config):
             if config is not None:
                 said.update(config.fields())
+        _refuse_contradiction(said, fields)
         said.update(fields)
         settle(said)
         limit = said.get("searcher")
@@ -208,11 +230,19 @@ class Tuner:
                 "look at Tuner.restore(path).get_results()"
             )
         check_shapes({"path": path})
+        for name in ("run_config", "tune_config"):
+            if name in fields:
+                raise TypeError(
+                    f"Tuner.restore takes no {name}: say what is otherwise from now on by itself, "
+                    "as num_samples=20, verbose=0; the rest is as it was"
+                )
         said = {**fields, "callbacks": callbacks}
         if isinstance(trainable, WithResources):
             said = {"resources_per_trial": trainable.resources, **said}
             trainable = trainable.trainable
         settle(said)
+        if not os.path.exists(absolute(path)):
+            raise ValueError(f"no search lies in {absolute(path)}: there is no such directory")
         tuner = cls.__new__(cls)
         tuner._trainable = trainable
         tuner._verbose = _verbosity(verbose)
