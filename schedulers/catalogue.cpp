@@ -26,7 +26,8 @@ Objective read_objective(OptionReader& reader, const PolicyContext& context) {
                       "this scheduler compares trials: name 'metric' and 'mode', in the spec or in "
                       "the scheduler's options");
   }
-  return {metric ? *metric : own->metric, mode ? *mode : own->mode};
+  const std::string name = metric ? *metric : own->metric;
+  return {name, read_mode(reader, context, name, own ? own->mode : Mode::max)};
 }
 
 std::unique_ptr<Scheduler> fifo_from(const Json& json, const PolicyContext&) {

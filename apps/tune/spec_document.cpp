@@ -346,6 +346,7 @@ SpecDocument assemble_changes(Json recorded, std::string label, const SpecSource
   document.json = std::move(recorded);
   document.base = fs::current_path();
   document.label = std::move(label);
+  document.is_begun = true;
   if (document.json.is_object()) apply(document, source);
   return document;
 }
@@ -388,7 +389,8 @@ std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Cat
 std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue,
                                          std::vector<Problem>& problems) {
   const Json json = with_checkpoint_found(document.json, document.base, problems);
-  ExperimentSpec spec = parse_spec(json, document.base, catalogue, problems);
+  const auto parse = document.is_begun ? parse_changed_spec : parse_spec;
+  ExperimentSpec spec = parse(json, document.base, catalogue, problems);
   if (problems.empty()) problems = preflight(spec, detect_resources());
   if (!problems.empty()) return std::nullopt;
   return spec;

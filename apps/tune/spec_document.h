@@ -37,6 +37,7 @@ struct SpecDocument {
   std::filesystem::path base;  ///< directory of the file: relative paths in it start there
   std::string label;           ///< for messages: the file as the user named it
   bool is_program = false;     ///< a training program was named where a spec belongs
+  bool is_begun = false;       ///< the spec of an experiment that is there, with changes
   TypedNumbers typed = {};     ///< of the param space
   /// Pointers that did not come from the file, and the option they came from; the last wins.
   std::vector<std::pair<std::string, std::string>> origins;

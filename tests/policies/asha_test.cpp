@@ -214,6 +214,23 @@ TEST_CASE("asha needs something to compare by", "[asha][options]") {
   CHECK(refusal_of("asha", {{"metric", "loss"}, {"mode", "min"}}, {}).empty());
 }
 
+TEST_CASE("A scheduler of a new search is told the mode of a metric that is not the experiment's",
+          "[asha][options]") {
+  const std::string sentence =
+      "/mode: 'gain' is not the metric of the experiment: say which values of it are better, "
+      "\"mode\": \"min\" or \"max\"";
+  for (const char* const name :
+       {"asha", "asha_promotion", "bohb", "hyperband", "median_stopping"}) {
+    CAPTURE(name);
+    CHECK(refusal_of(name, {{"metric", "gain"}}) == sentence);
+    CHECK(refusal_of(name, {{"metric", "gain"}, {"mode", "max"}}).empty());
+    CHECK(refusal_of(name, {{"metric", "loss"}}).empty());
+    CHECK(refusal_of(name, {{"metric", "gain"}, {"mode", "up"}}).find("/mode: 'mode' must be") ==
+          0);
+    CHECK_NOTHROW(make_scheduler(name, {{"metric", "gain"}}));  // one that has begun
+  }
+}
+
 TEST_CASE("Of several metrics of the spec asha takes the one it names, with its mode",
           "[asha][options]") {
   const std::vector<Objective> objectives = {{"loss", Mode::min}, {"gain", Mode::max}};

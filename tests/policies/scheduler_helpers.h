@@ -26,8 +26,9 @@ inline std::string refusal_of(const std::string& name, const Json& options,
                               const std::vector<Objective>& objectives = {{"loss", Mode::min}}) {
   const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
   try {
-    all_policies().schedulers.at(name)(options,
-                                       {space, objectives, 1, 1, {}, {{"cpu", 8}}, {{"cpu", 1}}});
+    PolicyContext context{space, objectives, 1, 1, {}, {{"cpu", 8}}, {{"cpu", 1}}};
+    context.is_new = true;
+    all_policies().schedulers.at(name)(options, context);
   } catch (const OptionError& error) {
     return error.pointer + ": " + error.what();
   }

@@ -429,6 +429,27 @@ TEST_CASE("Stoppers are made by name with their options", "[stopper][unit]") {
   CHECK(stops_all(*all));
 }
 
+TEST_CASE("A stopper that compares is told the mode of a metric that is not the experiment's",
+          "[stopper][unit]") {
+  const SearchSpace space;
+  PolicyContext context{space, {{"loss", Mode::min}}, 1, 0};
+  const Json gain = {{"metric", "gain"}}, threshold = {{"metric", "gain"}, {"metric_threshold", 1}};
+  const auto refuses = [&](const char* name, const Json& options) {
+    try {
+      factory_of(name)(options, context);
+    } catch (const OptionError& error) {
+      return error.pointer;
+    }
+    return std::string();
+  };
+  CHECK(refuses("experiment_plateau", gain).empty());  // it has begun
+  context.is_new = true;
+  CHECK(refuses("experiment_plateau", gain) == "/mode");
+  CHECK(refuses("experiment_plateau", {{"metric", "gain"}, {"mode", "max"}}).empty());
+  CHECK(refuses("trial_plateau", gain).empty());  // it compares with nothing
+  CHECK(refuses("trial_plateau", threshold) == "/mode");
+}
+
 TEST_CASE("Bad options of stoppers are refused with a sentence", "[stopper][unit]") {
   CHECK(complaint("max_iteration", Json::object()) ==
         ": 'iterations' is needed here and has no default");

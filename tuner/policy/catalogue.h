@@ -46,6 +46,9 @@ struct PolicyContext {
   /// Some of the above is missing because it was wrong: do not complain about what depends on it.
   /// The policy is made only for its own complaints.
   bool is_partial = false;
+  /// Of a search that has not begun: what its user must say, and a begun one may lack, is asked
+  /// for.
+  bool is_new = false;
   /// For policies that are programs (tuner/host): where these run. Outlives them.
   const PolicyPrograms* programs = nullptr;
 };

@@ -130,4 +130,16 @@ std::vector<std::string> OptionReader::convert(const std::string& name, const Js
   return value.get<std::vector<std::string>>();
 }
 
+Mode read_mode(OptionReader& reader, const PolicyContext& context, const std::string& metric,
+               Mode otherwise) {
+  const auto mode = reader.get_optional<Mode>("mode");
+  const Objective* const own = find_objective(context.objectives, metric);
+  if (!mode && own == nullptr && context.is_new) {
+    reader.complain("mode", {"/mode", "'" + metric +
+                                          "' is not the metric of the experiment: say which values "
+                                          "of it are better, \"mode\": \"min\" or \"max\""});
+  }
+  return mode ? *mode : own != nullptr ? own->mode : otherwise;
+}
+
 }  // namespace tune

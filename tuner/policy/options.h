@@ -96,4 +96,10 @@ Json OptionReader::convert(const std::string& name, const Json& value);
 template <>
 std::vector<std::string> OptionReader::convert(const std::string& name, const Json& value);
 
+/// The option `mode` of a policy that compares by `metric`, else that metric's in the experiment.
+/// Of a new search it is a problem if there is neither: another metric's mode says nothing of this
+/// one, and the best would be taken for the worst. A begun search goes on by `otherwise`.
+Mode read_mode(OptionReader& reader, const PolicyContext& context, const std::string& metric,
+               Mode otherwise);
+
 }  // namespace tune

@@ -41,10 +41,11 @@ std::unique_ptr<Stopper> time_budget_from(const Json& json, const PolicyContext&
   return make_time_budget(seconds);
 }
 
-/// The metric and mode in the options, else the experiment's.
+/// The metric and mode in the options, else the experiment's. `compares`: the mode makes a
+/// difference.
 template <class Options>
 void read_objective(OptionReader& reader, const PolicyContext& context, const std::string& stopper,
-                    Options& options) {
+                    bool compares, Options& options) {
   const auto given = reader.get_optional<std::string>("metric");
   const Objective* own = sole(context.objectives);
   if (!own && given) own = find_objective(context.objectives, *given);
@@ -54,17 +55,20 @@ void read_objective(OptionReader& reader, const PolicyContext& context, const st
                               "its 'metric', or use 'max_iteration' or 'time_budget'");
   }
   options.metric = own && !given ? own->metric : reader.get_required<std::string>("metric");
-  options.mode = reader.get("mode", own ? own->mode : options.mode);
+  const Mode otherwise = own ? own->mode : options.mode;
+  options.mode = compares && !options.metric.empty()
+                     ? read_mode(reader, context, options.metric, otherwise)
+                     : reader.get("mode", otherwise);
 }
 
 std::unique_ptr<Stopper> trial_plateau_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   TrialPlateauOptions options;
-  read_objective(reader, context, "trial_plateau", options);
+  options.metric_threshold = reader.get_optional<double>("metric_threshold");
+  read_objective(reader, context, "trial_plateau", options.metric_threshold.has_value(), options);
   options.std = reader.get("std", options.std);
   options.num_results = reader.get("num_results", options.num_results);
   options.grace_period = reader.get("grace_period", options.grace_period);
-  options.metric_threshold = reader.get_optional<double>("metric_threshold");
   reader.require(options.std >= 0, "std", "at least 0");
   reader.require(options.num_results >= 2, "num_results", "at least 2");
   reader.require(options.grace_period >= 0, "grace_period", "at least 0");
@@ -75,7 +79,7 @@ std::unique_ptr<Stopper> trial_plateau_from(const Json& json, const PolicyContex
 std::unique_ptr<Stopper> experiment_plateau_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   ExperimentPlateauOptions options;
-  read_objective(reader, context, "experiment_plateau", options);
+  read_objective(reader, context, "experiment_plateau", true, options);
   options.std = reader.get("std", options.std);
   options.top = reader.get("top", options.top);
   options.patience = reader.get("patience", options.patience);

@@ -59,8 +59,12 @@ class SpecParser {
  public:
   /// `base`: null for a recorded spec.
   SpecParser(const Json& json, const fs::path* base, const Catalogue& catalogue,
-             std::vector<Problem>& problems)
-      : base_(base), catalogue_(catalogue), problems_(problems), top_(json, "", problems) {}
+             std::vector<Problem>& problems, bool is_new)
+      : is_new_(is_new),
+        base_(base),
+        catalogue_(catalogue),
+        problems_(problems),
+        top_(json, "", problems) {}
 
   ExperimentSpec parse() {
     parse_paths();
@@ -97,7 +101,8 @@ class SpecParser {
                     .resources_per_trial = spec_.resources_per_trial,
                     .max_concurrent_trials = spec_.max_concurrent_trials,
                     .constraints = std::move(constraints),
-                    .is_partial = !is_context_good_});
+                    .is_partial = !is_context_good_,
+                    .is_new = is_new_});
     check_plain(top_, spec_);
     if (base_ != nullptr) check_config_names(spec_, problems_);
     return std::move(spec_);
@@ -408,6 +413,7 @@ class SpecParser {
     return typed;
   }
 
+  const bool is_new_;
   const fs::path* const base_;
   const Catalogue& catalogue_;
   std::vector<Problem>& problems_;
@@ -417,12 +423,12 @@ class SpecParser {
 };
 
 ExperimentSpec parse(const Json& json, const fs::path* base, const Catalogue& catalogue,
-                     std::vector<Problem>& problems) {
+                     std::vector<Problem>& problems, bool is_new) {
   if (!json.is_object()) {
     problems.push_back({"", "the spec must be an object, got " + describe(json)});
     return {};
   }
-  return SpecParser(json, base, catalogue, problems).parse();
+  return SpecParser(json, base, catalogue, problems, is_new).parse();
 }
 
 template <class T>
@@ -453,12 +459,17 @@ Json one_or_list(const Json& list) {
 
 ExperimentSpec parse_spec(const Json& json, const fs::path& base, const Catalogue& catalogue,
                           std::vector<Problem>& problems) {
-  return parse(json, &base, catalogue, problems);
+  return parse(json, &base, catalogue, problems, true);
 }
 
 ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
                                    std::vector<Problem>& problems) {
-  return parse(json, nullptr, catalogue, problems);
+  return parse(json, nullptr, catalogue, problems, false);
+}
+
+ExperimentSpec parse_changed_spec(const Json& json, const fs::path& base,
+                                  const Catalogue& catalogue, std::vector<Problem>& problems) {
+  return parse(json, &base, catalogue, problems, false);
 }
 
 fs::path path_in_spec(const fs::path& base, const std::string& text) {

@@ -118,6 +118,11 @@ ExperimentSpec parse_spec(const Json& json, const std::filesystem::path& base,
 ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
                                    std::vector<Problem>& problems);
 
+/// A recorded spec with changes, whose paths start in `base`: what a new one must say and a
+/// recorded one may lack is not asked for, since what is begun can go on only as it was.
+ExperimentSpec parse_changed_spec(const Json& json, const std::filesystem::path& base,
+                                  const Catalogue& catalogue, std::vector<Problem>& problems);
+
 /// The spec as JSON, all defaults filled in: parse_spec of it gives the same spec.
 Json to_json(const ExperimentSpec& spec);
 

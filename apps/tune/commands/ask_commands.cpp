@@ -91,7 +91,9 @@ std::optional<ExperimentSpec> spec_to_ask(const SpecSource& source, const Catalo
       is_change ? assemble_changes(*recorded, directory.string(), source) : assemble_spec(source);
   fill_in(document, directory, recorded);
   std::vector<Problem> problems;
-  ExperimentSpec spec = parse_spec(document.json, document.base, catalogue, problems);
+  // The file of a search that is there is read once more with each question.
+  const auto parse = recorded ? parse_changed_spec : parse_spec;
+  ExperimentSpec spec = parse(document.json, document.base, catalogue, problems);
   if (problems.empty() && spec.scheduler.at("type") != "fifo") {
     problems.push_back({"/scheduler",
                         "a scheduler has no say in trials that tune does not run: "
