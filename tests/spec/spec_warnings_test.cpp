@@ -236,6 +236,37 @@ TEST_CASE("An order of checkpoints against the mode is doubted", "[spec][warning
   CHECK(said({{"num_to_keep", 3}}) == "");
 }
 
+TEST_CASE("Names of hyperparameters are not taken for a domain of another tool",
+          "[spec][warnings]") {
+  CHECK(places({{"param_space", {{"mu", {{"uniform", {0, 1}}}}, {"sigma", 3}}}}) == "");
+  CHECK(places({{"param_space", {{"min", 1}, {"max", {{"uniform", {0, 1}}}}}}}) == "");
+  CHECK(places({{"param_space", {{"beta", {{"uniform", {0, 1}}}}}}}) == "");
+}
+
+TEST_CASE("A variable that the program is to get and that is not set is doubted",
+          "[spec][warnings]") {
+  const auto said = [](const char* word) {
+    return places({{"trainable", {{"command", {"a", word}}, {"plain", Json::object()}}},
+                   {"metric", "loss"},
+                   {"mode", "min"}});
+  };
+  CHECK(said("--x=${envvar:TUNE_NO_SUCH}") == "/trainable/command/1 ");
+  CHECK(said("$${envvar:TUNE_NO_SUCH}") == "");
+  CHECK(said("${envvar:PATH}") == "");
+}
+
+TEST_CASE("A scheduler or a stopper against the mode of the metric is doubted",
+          "[spec][warnings]") {
+  const auto said = [](const Json& stop) {
+    return places({{"metric", "loss"}, {"mode", "min"}, {"stop", stop}});
+  };
+  const Json plateau = {{"type", "experiment_plateau"}, {"mode", "max"}};
+  const Json of_other = {{"type", "experiment_plateau"}, {"mode", "max"}, {"metric", "acc"}};
+  CHECK(said(plateau) == "/stop/mode ");
+  CHECK(said(Json::array({of_other, plateau})) == "/stop/1/mode ");
+  CHECK(said({{"type", "experiment_plateau"}, {"mode", "min"}}) == "");
+}
+
 TEST_CASE("What stop rules and the score of checkpoints go by is awaited, what is there is not",
           "[spec][warnings]") {
   const auto awaited = [](const Json& fields) {

@@ -65,6 +65,42 @@ TEST_CASE("What a sweep loses on its way is said", "[spec][foreign]") {
   CHECK(losses[1].find("early_terminate: ") == 0);
 }
 
+TEST_CASE("A hyperparameter of a sweep may be called like a distribution", "[spec][foreign]") {
+  const auto made = spec_of_sweep(
+      Ordered::parse(R"x({"program": "fit.py", "method": "random", "metric": {"name": "loss"},
+        "parameters": {"beta": {"min": 0.1, "max": 0.9}, "normal": {"min": 1, "max": 3},
+          "uniform": {"values": [1, 2]}, "choice": {"min": 0.5, "max": 2},
+          "vae": {"parameters": {"beta": {"min": 0.1, "max": 0.9}}}}})x"),
+      "sweep.yaml");
+  const Json spec = Json::parse(made.text, nullptr, true, /*ignore_comments=*/true);
+  CHECK(spec["param_space"] ==
+        R"x({"beta": {"uniform": [0.1, 0.9]}, "normal": {"randint": [1, 4]},
+             "uniform": {"choice": [1, 2]}, "choice": {"uniform": [0.5, 2]},
+             "vae": {"beta": {"uniform": [0.1, 0.9]}}})x"_json);
+  CHECK(made.losses.empty());
+}
+
+TEST_CASE("The name of a sweep is the experiment's, what has no place here is said",
+          "[spec][foreign]") {
+  const auto named = [](const std::string& fields) {
+    return spec_of_sweep(Ordered::parse(R"x({"program": "f.py", "method": "random", )x" + fields +
+                                        R"x(, "parameters": {"a": {"values": [1]}}})x"),
+                         "sweep.yaml");
+  };
+  const auto name_of = [&](const std::string& text) {
+    return spec_of(R"x({"program": "f.py", "method": "random", "name": )x" + Json(text).dump() +
+                   R"x(, "parameters": {"a": {"values": [1]}}})x")
+        .value("name", "none");
+  };
+  CHECK(name_of("beta-run") == "beta-run");
+  CHECK(name_of("my sweep (2)") == "my-sweep-2-");
+  CHECK(name_of("../x") == "x");
+  CHECK(name_of("\u00fc") == "none");
+  const auto made = named(R"x("project": "vision", "entity": "us")x");
+  CHECK(made.losses == std::vector<std::string>{"project is left out: \"vision\".",
+                                                "entity is left out: \"us\"."});
+}
+
 TEST_CASE("A grid of W&B tries each value of its lists once", "[spec][foreign]") {
   const Json spec = spec_of(R"({"program": "./fit", "method": "grid", "run_cap": 3,
       "parameters": {"a": {"values": [1, 2]}, "b": {"value": "x"}}})");

@@ -136,7 +136,7 @@ std::optional<ForeignForm> optuna(const Json& object) {
   return converted(find_row("Optuna", type), named(object));
 }
 
-std::optional<ForeignForm> wandb(const std::string& key, const Json& object) {
+std::optional<ForeignForm> wandb(const Json& object) {
   const bool has_range = object.contains("min") && object.contains("max");
   const bool has_values = object.contains("values") && object["values"].is_array();
   const bool is_bell = object.contains("mu") && object.contains("sigma");
@@ -148,7 +148,6 @@ std::optional<ForeignForm> wandb(const std::string& key, const Json& object) {
       !(has_range || has_values || is_bell || is_named)) {
     return std::nullopt;
   }
-  if (!is_named && find_row("W&B", key) != nullptr && has_range) kind = key;
   if (find_row("W&B", kind) == nullptr) {
     const bool is_whole = has_range && are_whole(object, "min", "max");
     kind = has_values             ? "categorical"
@@ -256,14 +255,12 @@ std::optional<ForeignForm> call(const std::string& text) {
   return converted(row, std::move(arguments));
 }
 
-std::optional<ForeignForm> any_form(const std::string& key, const Json& json) {
+std::optional<ForeignForm> any_form(const Json& json) {
   if (json.is_string()) return call(json.get<std::string>());
   if (!json.is_object()) return std::nullopt;
-  for (const auto& reader : {katib, nni, keras, optuna}) {
+  for (const auto& reader : {katib, nni, keras, optuna, wandb, ax}) {
     if (auto form = reader(json)) return form;
   }
-  if (auto form = wandb(key, json)) return form;
-  if (auto form = ax(json)) return form;
   return alone(json);
 }
 
@@ -280,8 +277,6 @@ std::string ForeignForm::text() const {
                         : alone + " beside " + Json(beside).dump() + ": " + beside_domain.dump();
 }
 
-std::optional<ForeignForm> foreign_form(const std::string& key, const Json& json) {
-  return foreign::any_form(key, json);
-}
+std::optional<ForeignForm> foreign_form(const Json& json) { return foreign::any_form(json); }
 
 }  // namespace tune

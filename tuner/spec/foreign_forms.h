@@ -22,9 +22,10 @@ struct ForeignForm {
   std::string text() const;
 };
 
-/// `json` stands in a param space under `key`, and is no domain. Nothing: it looks like none of
-/// theirs. Known are the forms of W&B sweeps, Katib, NNI, Optuna, Syne Tune, Keras Tuner, Ax, Hydra
-/// and hyperopt, as objects, as one key with its arguments, and as calls in a text.
-std::optional<ForeignForm> foreign_form(const std::string& key, const Json& json);
+/// `json` stands in a param space, and is no domain. Nothing: it looks like none of theirs. The
+/// hyperparameter's name has no say: one may be called like a distribution. Known are the forms of
+/// W&B sweeps, Katib, NNI, Optuna, Syne Tune, Keras Tuner, Ax, Hydra and hyperopt, as objects, as
+/// one key with its arguments, and as calls in a text.
+std::optional<ForeignForm> foreign_form(const Json& json);
 
 }  // namespace tune

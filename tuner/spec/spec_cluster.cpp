@@ -44,6 +44,15 @@ std::optional<std::vector<std::string>> to_hosts(const Json& json) {
   return are_good && each.size() == hosts->size() ? hosts : std::nullopt;
 }
 
+/// A host that stands in the list more than once; nothing if there is none.
+std::optional<std::string> named_twice(const Json& json) {
+  std::set<std::string> seen;
+  for (const std::string& host : to_words(json).value_or(std::vector<std::string>())) {
+    if (!seen.insert(host).second) return host;
+  }
+  return std::nullopt;
+}
+
 constexpr std::array<std::pair<const char*, ClusterConfig::Type>, 3> types = {{
     {"none", ClusterConfig::Type::none},
     {"hosts", ClusterConfig::Type::hosts},
@@ -82,8 +91,13 @@ void parse_cluster(const FieldReader& top, ExperimentSpec& spec, std::vector<Pro
     fields.complain("hosts", "a cluster of hosts needs hosts, a list of names");
   }
   std::optional<std::vector<std::string>> hosts;
-  fields.read("hosts", "a list of different names of hosts like [\"node1\", \"ada@node2\"]",
-              to_hosts, hosts);
+  const Json* const named = fields.find("hosts");
+  if (const auto twice = named == nullptr ? std::nullopt : named_twice(*named)) {
+    fields.complain("hosts", "hosts must differ, got " + quote(*twice) + " twice");
+  } else {
+    fields.read("hosts", "a list of different names of hosts like [\"node1\", \"ada@node2\"]",
+                to_hosts, hosts);
+  }
   cluster.hosts = hosts.value_or(std::vector<std::string>());
   fields.read("launcher",
               "a command like [\"ssh\", \"${host}\", \"${agent}\"] that starts an agent on a host",

@@ -286,6 +286,7 @@ void check_unexpanded_words(const ExperimentSpec& spec, std::vector<Problem>& pr
       problems.push_back({append_pointer("/trainable/command", std::to_string(i)),
                           "'${" + word + "}' stands for nothing here, " + instead});
     };
+    const std::size_t before = problems.size();
     for (const auto& [name, domain] : spec.param_space.items()) {
       if (has_word(text, name)) wrong(name, "write '${config." + name + "}'");
     }
@@ -296,6 +297,11 @@ void check_unexpanded_words(const ExperimentSpec& spec, std::vector<Problem>& pr
               "beside it, or a word of the config into it, as ${args}");
       }
     }
+    std::string complaint = complaint_about_words(text, true);
+    if (problems.size() > before || complaint.empty()) continue;
+    // No word is replaced here, so nothing stands for one either.
+    complaint.erase(std::min(complaint.find(" ($$"), complaint.size()));
+    problems.push_back({append_pointer("/trainable/command", std::to_string(i)), complaint});
   }
 }
 

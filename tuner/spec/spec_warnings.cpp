@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "tuner/model/result.h"
 #include "tuner/spec/foreign_forms.h"
@@ -32,11 +34,14 @@ class ParamSpace {
     std::vector<Problem> ignored;
     const bool is_meant_so = json.is_object() && json.size() == 1 && json.contains("value");
     if (is_meant_so) return;
-    if (const auto domain = parse_domain(json, pointer, ignored)) {
+    const auto domain = pointer == whole ? std::nullopt : parse_domain(json, pointer, ignored);
+    if (domain) {
       look_at_domain(*domain, pointer);
       return;
     }
-    if (const auto form = foreign_form(pointer.substr(pointer.rfind('/') + 1), json)) {
+    // What the whole space has are names of hyperparameters.
+    const auto form = pointer == whole ? std::nullopt : foreign_form(json);
+    if (form) {
       say(*form, json, pointer);
     } else if (json.is_object()) {
       for (const auto& [key, value] : json.items())
@@ -59,6 +64,8 @@ class ParamSpace {
   }
 
  private:
+  static constexpr const char* whole = "/param_space";
+
   void say(const ForeignForm& form, const Json& json, const std::string& pointer) {
     const std::string what = json.is_string() ? "the text " + quote(json.get<std::string>())
                                               : describe(json) + " as it stands";
@@ -256,6 +263,25 @@ void look_at_checkpoint_word(const ExperimentSpec& spec, std::vector<Problem>& w
                       "\"plain\": {\"checkpoints\": \"last.pt\"} or \"checkpoint-*\""});
 }
 
+/// The program would be given an empty text, in each trial.
+void look_at_unset_variables(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
+  if (!spec.plain) return;
+  constexpr std::string_view begin = "${envvar:";
+  for (std::size_t i = 0; i < spec.command.size(); ++i) {
+    const std::string& word = spec.command[i];
+    for (std::size_t at = word.find(begin); at != word.npos; at = word.find(begin, at + 1)) {
+      const std::size_t end = word.find('}', at);
+      const bool is_literal = at > 0 && word[at - 1] == '$';
+      if (is_literal || end == word.npos) continue;
+      const std::string name = word.substr(at + begin.size(), end - at - begin.size());
+      if (std::getenv(name.c_str()) != nullptr) continue;
+      warnings.push_back({"/trainable/command/" + std::to_string(i),
+                          "the variable " + quote(name) +
+                              " is not set here, so the program gets nothing in its place"});
+    }
+  }
+}
+
 void look_at_bounds(const Json& rule, const std::string& pointer, const ExperimentSpec& spec,
                     std::vector<Problem>& warnings) {
   const bool has_bounds = rule.is_object() && !rule.contains("type") &&
@@ -318,6 +344,36 @@ void look_at_checkpoints(const ExperimentSpec& spec, std::vector<Problem>& warni
                           "\", or leave it out"});
 }
 
+/// What goes by the experiment's metric, and against its mode: the best would be what ends.
+void look_at_mode(const Json& policy, const std::string& pointer, const ExperimentSpec& spec,
+                  std::vector<Problem>& warnings) {
+  if (!policy.is_object() || !policy.contains("type")) return;
+  const std::string metric = text_of(policy, "metric");
+  const Objective* const own =
+      metric.empty() ? sole(spec.objectives) : find_objective(spec.objectives, metric);
+  const auto mode = parse_mode(text_of(policy, "mode"));
+  if (own == nullptr || !mode || *mode == own->mode) return;
+  const std::string word = to_string(own->mode);
+  warnings.push_back({pointer + "/mode", "this takes the worst " + quote(own->metric) +
+                                             " for the best, since the mode of the experiment is " +
+                                             word + ": write \"" + word + "\", or leave it out"});
+}
+
+void look_at_modes(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
+  std::string pointer = "/scheduler";
+  for (const Json* scheduler = &spec.scheduler; scheduler->is_object();
+       scheduler = &(*scheduler)["base_scheduler"]) {
+    look_at_mode(*scheduler, pointer, spec, warnings);
+    if (!scheduler->contains("base_scheduler")) break;
+    pointer += "/base_scheduler";
+  }
+  const bool is_list = spec.stop.is_array();
+  const Json rules = is_list ? spec.stop : Json::array({spec.stop});
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    look_at_mode(rules[i], is_list ? "/stop/" + std::to_string(i) : "/stop", spec, warnings);
+  }
+}
+
 /// The iteration at which `stop` ends each trial; nothing if it does not.
 std::optional<std::int64_t> last_iteration(const Json& stop) {
   std::optional<std::int64_t> last;
@@ -369,6 +425,7 @@ std::vector<Problem> warnings_about(const ExperimentSpec& spec) {
   look_at_param_space(spec, warnings);
   look_at_stop(spec, warnings);
   look_at_checkpoints(spec, warnings);
+  look_at_modes(spec, warnings);
   look_at_rungs(spec, warnings);
   look_at_scheduler(spec, warnings);
   look_at_launchers(spec, warnings);
@@ -376,6 +433,7 @@ std::vector<Problem> warnings_about(const ExperimentSpec& spec) {
   look_at_arguments(spec, warnings);
   look_at_not_given(spec, warnings);
   look_at_checkpoint_word(spec, warnings);
+  look_at_unset_variables(spec, warnings);
   return warnings;
 }
 

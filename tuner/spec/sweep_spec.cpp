@@ -122,7 +122,7 @@ class Space {
       line(indent, name, constant(json));
       return;
     }
-    const auto form = foreign_form(name, Json(json));
+    const auto form = foreign_form(Json(json));
     if (!form) {
       left_out(indent, name, json, "it has none of the forms of " + tool_ + " that are known");
     } else if (!form->domain) {
@@ -216,6 +216,24 @@ class Space {
   std::size_t count_ = 0;
 };
 
+/// The experiment's name, of what their tool calls it.
+void write_name(Writer& writer, const std::string& theirs) {
+  constexpr std::size_t longest = 100;
+  std::string name;
+  for (const char c : theirs.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = byte < 128 && (std::isalnum(byte) || c == '.' || c == '_' || c == '-');
+    if (is_plain || (!name.empty() && name.back() != '-')) name += is_plain ? c : '-';
+  }
+  name.erase(0, std::min(name.find_first_not_of(".-"), name.size()));
+  if (name.empty()) {
+    if (!theirs.empty()) writer.loss("name is left out: " + dumped(theirs) + ".");
+    return;
+  }
+  if (name != theirs) writer.comment("There it is called " + dumped(theirs) + ".");
+  writer.field("name", name);
+}
+
 void write_space(Writer& writer, const Space& space) {
   if (space.is_empty()) throw user_error("it has no hyperparameters");
   writer.losses_of(space.losses());
@@ -298,6 +316,7 @@ void wandb_scheduler(Writer& writer, const Ordered& sweep) {
 
 SweepSpec of_wandb(const Ordered& sweep, const std::string& file) {
   Writer writer("W&B", file);
+  write_name(writer, text_at(sweep, "name"));
   writer.comment(
       "The program, started once for each trial. Its metric is read from what it prints: what it "
       "only gives to wandb.log is not seen. To print it, add: print(f\"NAME: {value}\").");
@@ -332,9 +351,8 @@ SweepSpec of_wandb(const Ordered& sweep, const std::string& file) {
   }
   wandb_searcher(writer, method);
   wandb_scheduler(writer, sweep);
-  static const std::set<std::string> known = {
-      "program", "command", "method",      "metric",  "parameters", "early_terminate",
-      "run_cap", "name",    "description", "project", "entity",     "program_path"};
+  static const std::set<std::string> known = {"program",    "command",         "method",  "metric",
+                                              "parameters", "early_terminate", "run_cap", "name"};
   for (const auto& [name, value] : sweep.items()) {
     if (!known.contains(name)) writer.loss(name + " is left out: " + dumped(value) + ".");
   }
@@ -438,6 +456,7 @@ void katib_objective(Writer& writer, const Ordered& objective) {
 SweepSpec of_katib(const Ordered& experiment, const std::string& file) {
   const Ordered& spec = object_at(experiment, "spec");
   Writer writer("Katib", file);
+  write_name(writer, text_at(object_at(experiment, "metadata"), "name"));
   Ordered command = katib_command(writer, spec);
   writer.comment("The program, started once for each trial.");
   writer.field("trainable", Ordered{{"command", std::move(command)}, {"plain", Ordered::object()}});
