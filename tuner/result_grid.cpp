@@ -417,10 +417,7 @@ void ResultGrid::add_best_row(TrialResult& result, const Objective& objective) c
   const Trial& trial = experiment_.trial(*parse_trial_id(result.trial_id));
   result.best_iteration = best_iteration(trial, objective);
   if (!result.best_iteration) return;
-  if (*result.best_iteration == trial.iteration) {
-    result.best_metrics = result.metrics;
-    return;
-  }
+  if (*result.best_iteration == trial.iteration) result.best_metrics = result.metrics;
   const auto wanted = static_cast<double>(*result.best_iteration);
   each_row(trial, [&](const Metrics& row) {
     if (row.find("training_iteration") != wanted) return;

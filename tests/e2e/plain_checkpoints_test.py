@@ -334,6 +334,14 @@ save()
             # A machine that stood still tells of two lines at once, so each by itself says nothing.
             self.assertGreater(sum(row["time_this_iter_s"] for row in rows[1:]), 0.05 * (len(rows) - 1), rows)
             self.assertAlmostEqual(rows[-1]["time_total_s"], sum(row["time_this_iter_s"] for row in rows), 5)
+            # How long it took is each result's, and no metric of those alone that came so.
+            shown = json.loads(self.tune("show", "results/ahead", str(trial), "--json").out)
+            self.assertNotIn("time_this_iter_s", shown["metrics"])
+        best = json.loads(self.tune("best", "results/ahead", "--json").out)
+        self.assertIn("time_this_iter_s", best["best_metrics"])
+        for trial in range(4):
+            with open(self.trial("ahead", trial, "result.json"), encoding="utf-8") as file:
+                rows = [json.loads(line) for line in file]
             rows = {row["training_iteration"]: row["loss"] for row in rows}
             self.assertEqual(list(rows), list(range(1, len(rows) + 1)))
             printed = dict(line.split(" ")[1::3] for line in self.printed("ahead", trial).splitlines()

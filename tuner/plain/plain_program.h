@@ -59,6 +59,10 @@ struct PrintedResult {
 /// Its metrics, as if the program had said how long it took: what has waited comes at once.
 std::string text_with_time(const PrintedResult& result);
 
+/// Takes that out again, and answers it: it is a field of each result, and no metric of those alone
+/// that have waited. Nothing: they do not say.
+std::optional<double> take_time(Metrics& metrics);
+
 /// So many of them are kept.
 inline constexpr std::size_t most_printed_ahead = 1'000;
 

@@ -107,9 +107,16 @@ void Attempts::on(Attempt& attempt, WorkerGroup::Stepped& stepped) {
   if (attempt.life.is_draining()) advice_.on_ran_to_end(trial(attempt.trial));
   Result result;
   try {
+    Seconds took_s = committer_.steady() - attempt.worker_group->told_at();
+    // Unless the user wants it as a metric.
+    if (spec_.plain && !find_objective(spec_.objectives, "time_this_iter_s") &&
+        std::none_of(spec_.plain->metrics.begin(), spec_.plain->metrics.end(),
+                     [](const PlainMetric& each) { return each.name == "time_this_iter_s"; })) {
+      const auto said_s = take_time(*reported.metrics);
+      if (said_s && *said_s > 0) took_s = *said_s;
+    }
     result = make_result({spec_.objectives, constraints_}, trial(attempt.trial),
-                         std::move(*reported.metrics), committer_.now(),
-                         committer_.steady() - attempt.worker_group->told_at());
+                         std::move(*reported.metrics), committer_.now(), took_s);
   } catch (const std::invalid_argument& bad_result) {
     circuit_breaker_.on_unfit_result();
     end(attempt, Outcome::failed, bad_result.what());
