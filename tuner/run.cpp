@@ -273,6 +273,7 @@ struct Engine {
       return all;
     };
     const std::uint64_t attempts_before = attempts();
+    const std::uint64_t gone_on = adoption.adopted.size();
     const auto own_reactor = cluster ? std::move(cluster->reactor) : make_reactor();
     AsioReactor& reactor = *own_reactor;
     const auto executor = cluster ? std::unique_ptr<Executor>(std::move(cluster->executor))
@@ -323,9 +324,9 @@ struct Engine {
              }});
     std::string not_on_remote = finish_remote();
     if (watchdog) watchdog->only_lingers();
-    const std::uint64_t started = attempts() - attempts_before;
+    const std::uint64_t ran = attempts() - attempts_before + gone_on;
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost(),
-            std::move(not_on_remote), started};
+            std::move(not_on_remote), ran};
   }
 
   std::vector<Replicator::Known> known_on_remote() {

@@ -45,7 +45,7 @@ struct RunOutcome {
   StateCost cost;  ///< of keeping the state, in this session
   std::string
       not_on_remote;  ///< a sentence: what is not there, and why; empty: all is, or no remote
-  std::uint64_t attempts = 0;  ///< that this session has started
+  std::uint64_t attempts = 0;  ///< that this session has started or taken over
 };
 
 /// The experiment's directory: storage_path / name, absolute.

@@ -96,6 +96,7 @@ class ClusterTest(DriverCase):
             pass
         out = self.finish(driver, expect=0)
         self.assertIn("4 trials go on where they are", out)
+        self.assertNotIn("nothing ran", out)
         for number in range(4):
             self.assertEqual(self.iterations(number), list(range(1, 7)))
         self.assertEqual(self.count_of("attempt"), 4)
