@@ -111,6 +111,27 @@ class WordsOfOthers(Meanings):
 
 
 class Scripts(Meanings):
+    def test_a_program_that_the_kernel_would_not_start_is_a_fault_of_the_spec(self):
+        for first, sentence in [
+            ("#!/opt/none/python", "the interpreter '/opt/none/python' of "),
+            ("#!/usr/bin/env nonepython", "the interpreter 'nonepython' of "),
+            ("#!/bin/sh\r", "its lines end as on Windows"),
+            ("import sys", "its first line names no interpreter"),
+        ]:
+            with self.subTest(first=first):
+                self.write("fit", first + "\necho loss: 1\n")
+                os.chmod(self.path("fit"), 0o755)
+                words = ["--metric", "loss", "--mode", "min", "--", "./fit"]
+                for command in "validate", "run":
+                    self.assertIn(sentence, self.tune(command, *words, expect=2).err)
+        self.assertFalse(os.path.exists(self.path("results")))
+        self.write("fit", "#!/usr/bin/env -S sh\necho loss: 1\n")
+        self.tune("validate", *words)
+
+    def test_a_script_that_is_missing_is_pointed_to_where_it_stands(self):
+        self.write("spec.json", self.spec(trainable={"command": ["python3", "-u", "none.py"]}))
+        self.assertIn("/trainable/command/2: there is no file 'none.py'", self.tune("validate", "spec.json", expect=2).err)
+
     def test_a_script_that_is_not_there_is_found_by_validate_run_and_resume(self):
         words = ["--param-space", self.write("space.json", {"x": 1}), "--name", "e",
                  "--metric", "loss", "--mode", "min", "--", "python3", "train.py"]
