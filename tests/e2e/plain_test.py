@@ -186,6 +186,15 @@ class Plain(Case):
             self.assertLess(time.monotonic(), until, said)
             time.sleep(0.05)
 
+    def test_who_may_not_know_its_arguments_is_told_of_other_ways_to_give_them(self):
+        hint = "docs/plain.md, The config, has the other ways"
+        self.write("refuses.py", "import sys\nsys.exit('error: unrecognized arguments: ' + ' '.join(sys.argv[1:]))")
+        self.write("late.py", "import sys\nprint('loss: 1')\nsys.exit(3)")
+        for program, is_told in ("refuses.py", True), ("late.py", False):
+            done = self.tune("run", "--name", program, "-p", "lr=uniform:0,1", "--metric", "loss", "--mode", "min", "--num-samples", "2",
+                             "--progress", "none", "--", sys.executable, program, "${args}", expect=1)
+            self.assertEqual(hint in " ".join((done.out + done.err).split()), is_told, done.out + done.err)
+
     def test_a_program_that_fails_is_told_by_its_exit(self):
         done = self.tune("run", "train.py", "--metric", "val_loss", "--mode", "min", "-p", "lr=fast",
                          "--progress", "none", expect=1)

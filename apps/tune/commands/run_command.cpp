@@ -176,6 +176,22 @@ void print_end(const std::filesystem::path& directory, const LoopEnd& end,
               {"status", status_json(look_at_status(directory))}});
 }
 
+/// Each trial of a plain program has left within its first seconds, without a result and with an
+/// exit code that is not 0: perhaps it does not know the arguments that it is given.
+bool has_refused_its_start(const ResultGrid& results) {
+  constexpr Seconds first_seconds = 30;
+  const Trials& trials = results.experiment().trials();
+  const auto has_refused = [](const Trial& trial) {
+    if (trial.attempt == 0) return true;  // it was never tried
+    return trial.last_metrics.empty() && trial.occupied_s < first_seconds * trial.attempt &&
+           trial.error->find(" exited with code ") != std::string::npos &&
+           trial.error->find(" exited with code 0 ") == std::string::npos;
+  };
+  return results.spec().plain && results.experiment().count(TrialState::running) == 0 &&
+         std::any_of(trials.begin(), trials.end(), [](auto& each) { return each.attempt > 0; }) &&
+         std::all_of(trials.begin(), trials.end(), has_refused);
+}
+
 void print_summary(const RunOutcome& outcome, double wall_s) {
   const ResultGrid& results = outcome.results;
   const std::string directory = shell_word(results.directory());
@@ -210,6 +226,11 @@ void print_summary(const RunOutcome& outcome, double wall_s) {
     lines.emplace_back("remote", "not everything is there; once it can be: tune push " + directory);
   }
   if (const auto text = failed_text(results); !text.empty()) lines.emplace_back("failed", text);
+  if (has_refused_its_start(results)) {
+    lines.emplace_back("its config",
+                       "if it does not take it as --name value: docs/plain.md, The "
+                       "config, has the other ways");
+  }
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
   if (!results.spec().objectives.empty()) {
