@@ -2,6 +2,7 @@
 #include "apps/tune/dashboard_source.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -245,6 +246,10 @@ WebAnswer log_answer(const std::filesystem::path& directory, TrialId id, const R
     return error_answer(400, "a stream is stdout or stderr");
   }
   const auto own = paths::trial(directory, id);
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(own, ignored)) {
+    return error_answer(404, to_string(id) + " is not there, or has not started");
+  }
   const LogTail tail =
       read_log_tail(stream == "stderr" ? paths::standard_error(own) : paths::standard_output(own),
                     live_log_bytes);
