@@ -18,6 +18,7 @@
 #include "tuner/model/ancestry.h"
 #include "tuner/model/paths.h"
 #include "tuner/process/system_clock.h"
+#include "tuner/space/search_space.h"
 #include "tuner/version.h"
 #include "tuner/view/findings.h"
 #include "tuner/view/judged_trials.h"
@@ -404,14 +405,22 @@ Json findings_json(const std::vector<Finding>& findings) {
 
 std::string type_of(const Json& policy) { return policy.value("type", std::string("its own")); }
 
+/// Where nothing is drawn, each point of the grid is tried by whoever searches.
+std::string searched_by(const ExperimentSpec& spec) {
+  const std::string type = type_of(spec.searcher);
+  std::vector<Problem> ignored;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "", ignored);
+  return type == "random" && space.has_grid() && space.is_deterministic() ? "grid" : type;
+}
+
 /// "1,000 trials of sweep: ..." What was searched and what came out.
 std::string sentence_of(const StatusView& seen, const Json& best, const Json& domains) {
   const ExperimentSpec& spec = seen.grid().spec();
   std::string text = spec.name + ": " + count_of(seen.grid().size(), "trial");
   if (seen.total && *seen.total > seen.grid().size()) text += " of " + std::to_string(*seen.total);
   const std::string scheduler = spec.scheduler.value("type", std::string("fifo"));
-  text += " by " + type_of(spec.searcher) + " search" +
-          (scheduler == "fifo" ? "" : " under " + scheduler);
+  text +=
+      " by " + searched_by(spec) + " search" + (scheduler == "fifo" ? "" : " under " + scheduler);
   if (!domains.empty()) {
     constexpr std::size_t most_named = 4;
     text += " over ";
