@@ -464,6 +464,7 @@ TEST_CASE("A failed save is a warning, and training goes on", "[loop][checkpoint
   CHECK(harness.trial(0).state == TrialState::terminated);
   CHECK(harness.trial(0).failed_saves == 2);
   CHECK(harness.trial(0).failed_saves_in_a_row == 0);
+  CHECK(harness.trial(0).save_error->find("no space") != std::string::npos);
   CHECK(harness.checkpoint_dirs(0) == std::vector<std::string>{"checkpoint_000003"});
 }
 

@@ -354,6 +354,7 @@ void Experiment::on(const CheckpointFailed& event, Seconds) {
   Trial& trial = find(event.trial);
   trial.saves = std::max(trial.saves, event.index);
   ++trial.failed_saves;
+  trial.save_error = event.reason;
   ++trial.failed_saves_in_a_row;
   trial.last_save_due = false;
   ++saves_.failed;

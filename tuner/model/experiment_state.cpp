@@ -315,6 +315,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   put_list(out, "checkpoints", trial.checkpoints);
   append_member_if(out, "saves", trial.saves);
   append_member_if(out, "failed_saves", trial.failed_saves);
+  append_member_if(out, "save_error", *trial.save_error);
   append_member_if(out, "failed_saves_in_a_row", trial.failed_saves_in_a_row);
   append_member_if(out, "start_checkpoint", *trial.start_checkpoint);
   if (trial.donor) {
@@ -420,6 +421,7 @@ void Experiment::load_trial(std::string_view text) {
   trial.checkpoints = parse_list<Checkpoint>(object, "checkpoints", parse_checkpoint);
   trial.saves = fields.small("saves", 0);
   trial.failed_saves = fields.small("failed_saves", 0);
+  trial.save_error = fields.text_if("save_error");
   trial.failed_saves_in_a_row = fields.small("failed_saves_in_a_row", 0);
   trial.start_checkpoint = fields.text_if("start_checkpoint");
   if (const auto donor = fields.trial_if("donor")) {

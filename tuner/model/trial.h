@@ -222,6 +222,7 @@ struct Trial {
   std::vector<Checkpoint> checkpoints;  ///< committed and not dropped, oldest first
   int saves = 0;         ///< index of the newest checkpoint that was ever committed or failed
   int failed_saves = 0;  ///< in all
+  BoxedDefault<std::string> save_error;  ///< of the last one that failed; empty: none has
   int failed_saves_in_a_row = 0;
   /// Where a trial that has no checkpoint of its own starts from (`resume_from_checkpoint`).
   BoxedDefault<std::string> start_checkpoint;

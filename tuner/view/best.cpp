@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tuner/ask_session.h"
+#include "tuner/base/clean_text.h"
 #include "tuner/base/count_of.h"
 #include "tuner/disk/lines.h"
 #include "tuner/model/paths.h"
@@ -120,6 +121,15 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   return text;
 }
 
+std::string last_save_error(const Experiment& experiment) {
+  std::string text;
+  for (const Trial& trial : experiment.trials()) {
+    if (trial.save_error->empty()) continue;
+    text = to_string(trial.id) + ": " + clean_text(headline(*trial.save_error));
+  }
+  return text;
+}
+
 std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
   if (trial.latest_checkpoint() != nullptr) return "";
   if (is_told(spec)) return "what a trial saves that you run yourself is yours";
@@ -131,8 +141,10 @@ std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
   }
   const CheckpointConfig& config = spec.checkpoint_config;
   if (trial.saves > 0 && trial.failed_saves >= trial.saves) {
-    return trial.saves == 1 ? "its save failed"
-                            : "all its " + std::to_string(trial.saves) + " saves failed";
+    const std::string why = clean_text(headline(*trial.save_error));
+    return (trial.saves == 1 ? "its save failed"
+                             : "all its " + std::to_string(trial.saves) + " saves failed") +
+           (why.empty() ? "" : ": " + why);
   }
   if (trial.saves > 0) {
     return "of its " + count_of(static_cast<std::uint64_t>(trial.saves), "save") + " none is kept";

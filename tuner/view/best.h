@@ -26,6 +26,10 @@ std::string before_change_text(const ResultGrid& grid, const Trial& trial,
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
                             const Checkpoint* checkpoint, const Objective& objective, Scope scope);
 
+/// "trial_00003: why its last save that failed did", of the last trial of which one has; empty:
+/// none has, or nobody has recorded why.
+std::string last_save_error(const Experiment& experiment);
+
 /// Why the trial has no checkpoint, and what would have kept one; empty if it has one.
 std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial);
 

@@ -15,6 +15,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/model/ancestry.h"
+#include "tuner/view/best.h"
 #include "tuner/view/judged_trials.h"
 
 namespace tune {
@@ -253,6 +254,21 @@ void find_failures(const ResultGrid& grid, const std::optional<Points>& points,
   if (auto region = failing_region(*points, failed)) all.push_back(std::move(*region));
 }
 
+/// A trial whose saves fail trains on, and has nothing to show for it at its end.
+void find_failed_saves(const ResultGrid& grid, std::vector<Finding>& all) {
+  const SaveStatistics& saves = grid.experiment().saves();
+  if (saves.failed == 0) return;
+  Finding finding{FindingKind::saves, ""};
+  for (const Trial& trial : grid.experiment().trials()) {
+    if (trial.failed_saves > 0) finding.trials.push_back(trial.id);
+  }
+  const std::string why = last_save_error(grid.experiment());
+  finding.sentence = std::to_string(saves.failed) + " of " +
+                     count_of(saves.failed + saves.committed, "save") + " failed" +
+                     (why.empty() ? "." : ", " + why);
+  all.push_back(std::move(finding));
+}
+
 void find_not_finite(const ResultGrid& grid, const Objective& objective,
                      std::vector<Finding>& all) {
   Finding finding{FindingKind::not_finite, ""};
@@ -393,6 +409,8 @@ const char* to_string(FindingKind kind) {
   switch (kind) {
     case FindingKind::failures:
       return "failures";
+    case FindingKind::saves:
+      return "saves";
     case FindingKind::not_finite:
       return "not_finite";
     case FindingKind::edge:
@@ -444,6 +462,7 @@ std::vector<Finding> findings_of(const ResultGrid& grid, const RunHistory& histo
   const auto points = points_of(grid);
   const Objective* const objective = sole(grid.spec().objectives);
   find_failures(grid, points, all);
+  find_failed_saves(grid, all);
   if (objective != nullptr) find_not_finite(grid, *objective, all);
   if (objective != nullptr && points) find_edges(grid, *objective, *points, all);
   find_early_stopping(history.judgements, all);

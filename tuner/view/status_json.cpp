@@ -32,6 +32,7 @@ Json checkpoints_json(const ExperimentView& view) {
   return {{"committed", saves.committed},
           {"kept", view.kept_checkpoints},
           {"failed", saves.failed},
+          {"last_failure", last_save_error(view.grid.experiment())},
           {"bytes", saves.bytes},
           {"save_s_mean", mean_of(saves.save_s, saves.committed)},
           {"save_s_max", saves.max_save_s},

@@ -111,7 +111,8 @@ std::string saves_text(const ExperimentView& view) {
   if (saves.committed + saves.failed == 0) return "none";
   const auto mean_bytes = mean_of(static_cast<double>(saves.bytes), saves.committed);
   return std::to_string(saves.committed) + " saved, " + std::to_string(view.kept_checkpoints) +
-         " kept, " + std::to_string(saves.failed) + " failed; " +
+         " kept, " + std::to_string(saves.failed) + " failed" +
+         (saves.failed > 0 ? " (" + last_save_error(view.grid.experiment()) + ")" : "") + "; " +
          format_bytes(static_cast<double>(saves.bytes)) + " written, " + format_bytes(mean_bytes) +
          " each";
 }

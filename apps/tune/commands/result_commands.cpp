@@ -6,6 +6,7 @@
 #include "apps/tune/answers.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
+#include "tuner/base/clean_text.h"
 #include "tuner/checkpoints/checkpoint_store.h"
 #include "tuner/model/ancestry.h"
 #include "tuner/model/paths.h"
@@ -402,13 +403,20 @@ int best_command(const BestRequest& request) {
   }
   add_notes(notes, trial.id, lines);
   add_config(best.config, lines);
+  if (trial.failed_saves > 0 && trial.latest_checkpoint() != nullptr) {
+    const std::string why = clean_text(headline(*trial.save_error));
+    lines.emplace_back("saves failed", std::to_string(trial.failed_saves) + " of " +
+                                           std::to_string(trial.saves) +
+                                           (why.empty() ? "" : ", the last one: " + why));
+  }
   const bool is_last = best.best_iteration == trial.iteration;
   if (!is_last) {
     lines.emplace_back("best result", best.best_metrics.is_null()
                                           ? "not known: its result.json is not there"
                                           : best.best_metrics.dump());
   }
-  lines.emplace_back(is_last ? "best result, the last" : "last result", best.metrics.dump());
+  lines.emplace_back(is_last ? "best result, the last" : "last result",
+                     (is_last ? best.best_metrics : best.metrics).dump());
   if (trial.summaries_in_doubt) {
     lines.emplace_back("in doubt",
                        "it went back to a checkpoint, and without its result.json it "

@@ -33,7 +33,7 @@ from tune._room import make_room
 from tune._target import Asides, program_of
 from tune.callback import Teller
 from tune.config import RunConfig, TuneConfig, refuse_in_space, spec_value
-from tune.results import ResultGrid, TuneError, why_in_vain
+from tune.results import ResultGrid, TuneError, ask, why_in_vain
 from tune.search import ConcurrencyLimiter
 from tune.trainable import Trainable
 
@@ -314,7 +314,20 @@ class Tuner:
                 self._go_on(self._options, interrupts)
         finally:
             interrupts.deliver()
+        if self._verbose == 0:  # else the driver says it
+            self._warn_of_saves()
         return self.get_results()
+
+    def _warn_of_saves(self) -> None:
+        """What has no checkpoint since its saves fail looks like what has never saved."""
+        assert self._path is not None
+        saves = ask("status", self._path)["checkpoints"]
+        if saves["failed"]:
+            warnings.warn(
+                f"{saves['failed']} of {saves['failed'] + saves['committed']} saves failed; "
+                f"{saves['last_failure']}",
+                stacklevel=3,
+            )
 
     def _begin(self, interrupts: _running.Interrupts) -> str:
         """Answers the experiment's directory."""
