@@ -40,8 +40,10 @@ std::optional<std::string> cannot_begin(const Program& program, const std::strin
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
   if (!head.starts_with("#!")) {
+    constexpr char elf = 0x7f;  // what a program begins with that a compiler has made
     const bool is_text = !head.empty() && std::all_of(head.begin(), head.end(), [](char c) {
-      return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t' || c == '\r';
+      const bool is_control = static_cast<unsigned char>(c) < ' ' || c == elf;
+      return !is_control || c == '\n' || c == '\t' || c == '\r';
     });
     if (!is_text) return std::nullopt;
     return "cannot run '" + name +
@@ -58,7 +60,8 @@ std::optional<std::string> cannot_begin(const Program& program, const std::strin
   std::error_code ignored;
   const bool is_looked_up = interpreter.ends_with("/env") && !word.empty() &&
                             !word.starts_with('-') && word.find('=') == word.npos;
-  if (!std::filesystem::exists(interpreter, ignored)) {
+  // One that is named from where the trial runs is found there.
+  if (interpreter.starts_with('/') && !std::filesystem::exists(interpreter, ignored)) {
     return "the interpreter '" + interpreter + "' of '" + name + "' does not exist";
   }
   if (!is_looked_up) return std::nullopt;
