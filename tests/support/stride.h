@@ -7,7 +7,7 @@ namespace tune::test {
 /// which take ten times as long: they look for errors of memory, which many cases share. It is odd,
 /// so that what alternates still does.
 #ifdef TUNE_SANITIZED
-constexpr int stride = 15;
+constexpr int stride = 5;
 #else
 constexpr int stride = 1;
 #endif
