@@ -110,9 +110,10 @@ std::string saves_text(const ExperimentView& view) {
   const SaveStatistics& saves = view.grid.experiment().saves();
   if (saves.committed + saves.failed == 0) return "none";
   const auto mean_bytes = mean_of(static_cast<double>(saves.bytes), saves.committed);
+  const std::string why = last_save_error(view.grid.experiment());
   return std::to_string(saves.committed) + " saved, " + std::to_string(view.kept_checkpoints) +
          " kept, " + std::to_string(saves.failed) + " failed" +
-         (saves.failed > 0 ? " (" + last_save_error(view.grid.experiment()) + ")" : "") + "; " +
+         (why.empty() ? "" : " (" + why + ")") + "; " +
          format_bytes(static_cast<double>(saves.bytes)) + " written, " + format_bytes(mean_bytes) +
          " each";
 }

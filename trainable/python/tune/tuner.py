@@ -323,9 +323,9 @@ class Tuner:
         assert self._path is not None
         saves = ask("status", self._path)["checkpoints"]
         if saves["failed"]:
+            why = saves["last_failure"] and f"; {saves['last_failure']}"
             warnings.warn(
-                f"{saves['failed']} of {saves['failed'] + saves['committed']} saves failed; "
-                f"{saves['last_failure']}",
+                f"{saves['failed']} of {saves['failed'] + saves['committed']} saves failed{why}",
                 stacklevel=3,
             )
 
