@@ -43,8 +43,12 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
   if (context.space.has_grid()) return {"random", "the param space has a grid to go through"};
   const std::int64_t trials = context.num_samples;
   if (trials >= 0 && trials <= few_trials && !context.knows_trials) {
-    return {"sobol", std::to_string(trials) + (trials == 1 ? " trial is" : " trials are") +
-                         " too few for a model: a sequence that fills the space"};
+    if (trials == 1) {
+      return {"sobol",
+              "1 trial is too few for a model; --num-samples N, in a spec num_samples, runs more"};
+    }
+    return {"sobol", std::to_string(trials) +
+                         " trials are too few for a model: a sequence that fills the space"};
   }
   if (context.objectives.size() > 1) {
     if (trials > nsga2_trials)

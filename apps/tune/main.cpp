@@ -1,6 +1,7 @@
 // The program `tune`. Knows the command line and what an error costs.
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
@@ -26,6 +27,13 @@ int main(int argc, char** argv) {
     tune::complain(is_users ? tune::headline(error.what()) : error.what());
     return is_users ? tune::exit_bad_input : tune::exit_machine;
   } catch (const std::system_error& error) {
+    // Relative names are below it, and a program is started there.
+    std::error_code gone;
+    if (std::filesystem::current_path(gone).empty()) {
+      tune::complain(
+          "the current directory is not there any more: go to another one, and try again");
+      return tune::exit_machine;
+    }
     tune::complain(std::string("the system refuses what is needed, perhaps threads or memory (see "
                                "ulimit -u and ulimit -v): ") +
                    error.what());

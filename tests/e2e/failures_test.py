@@ -150,6 +150,10 @@ class OneTrialsFault(Case):
         self.assertEqual(trials["exit"]["state"], "ERROR")
         self.assertEqual([t for t in trials if trials[t]["state"] == "TERMINATED"], [])
         self.assertIn("fail_fast", self.json("status", "results/spec")["stop_reason"])
+        self.assertIn("without it, only what has not begun goes on", self.run_result.out)
+        self.tune("resume", "results/spec", "--progress", "none", expect=1)
+        states = [trial["state"] for trial in self.json("ls", "results/spec")]
+        self.assertEqual(states, ["ERROR"] + ["TERMINATED"] * 3)
 
     def test_no_grandchild_outlives_its_trial(self):
         self.write("spec.json", {"trainable": {"command": TROUBLED},

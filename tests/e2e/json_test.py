@@ -121,6 +121,7 @@ class Answers(Case):
         self.end_of(drivers["two"], expect=0)
         self.end_of(drivers["population"], expect=0)
         self.when_it_has_ended()
+        self.shown_to_people()
         self.of_tensors()
         self.in_a_queue()
         if RCLONE:
@@ -202,6 +203,20 @@ class Answers(Case):
         self.ask("simulate", "--curves", "curves.csv", "--metric", "loss", "--mode", "min", "--seeds", "2",
                  "--time-budget-s", "1000")
         self.ask("resume", "results/two", "--num-samples", "1")
+
+    def shown_to_people(self) -> None:
+        """The other way out of each command: its text names the same trial."""
+        mixed = "results/mixed"
+        best = self.json("best", mixed)["trial_id"]
+        for words in (["ls", mixed], ["ls", mixed, "--columns", "trial_id,loss,config.fail_in"], ["ls", mixed, "--csv"],
+                      ["ls", mixed, "results/two"], ["show", mixed, best], ["best", mixed], ["best", mixed, "--over-time"],
+                      ["status", mixed], ["checkpoints", mixed], ["compare", mixed, best, "1"],
+                      ["events", mixed], *([["plot", mixed, "curves"]] if shutil.which("gnuplot") else [])):
+            text = self.tune(*words).out
+            self.assertIn(best, text, words)
+        for words in (["importance", "results/two", "--metric", "loss", "--slice", "report.loss"], ["ls", "results"],
+                      ["lineage", "results/population"], ["preview", "mixed.json"], ["report", mixed]):
+            self.assertNotEqual(self.tune(*words).out, "", words)
 
     def of_tensors(self) -> None:
         tensors(self.path("a.safetensors"), [1, 2])

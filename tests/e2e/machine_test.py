@@ -57,6 +57,12 @@ class Processes(MachineCase):
             status = self.json("status", f"results/{name}")
             self.assertEqual(status["states"]["TERMINATED"], 3)
 
+    def test_a_current_directory_that_is_gone_is_named_as_what_is_wrong(self):
+        gone = ["sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh"]
+        run = self.tune("run", "spec.json", under=gone, expect=3)
+        self.assertEqual(run.err, "tune: the current directory is not there any more: "
+                                  "go to another one, and try again\n")
+
     def test_what_is_mounted_in_a_checkpoint_is_not_the_drivers(self):
         mounts = ["unshare", "--mount", "--propagation", "private"]
         if subprocess.run([*mounts, "true"], capture_output=True, check=False).returncode != 0:

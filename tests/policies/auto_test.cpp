@@ -53,6 +53,14 @@ TEST_CASE("What auto becomes depends on metric, space, number of trials and conc
   CHECK(choice(R"({"x": {"choice": [{"y": {"uniform": [0, 1]}}, 3]}})"_json, 100) == "gp");
 }
 
+TEST_CASE("auto says of a single trial how more are run", "[searcher][unit]") {
+  const SearchSpace space = space_of(numbers(4));
+  PolicyContext context{space, {{"loss", Mode::min}}, 1, 1};
+  CHECK(choose_searcher(context).reason.find("--num-samples N") != std::string::npos);
+  context.num_samples = 2;
+  CHECK(choose_searcher(context).reason.find("--num-samples") == std::string::npos);
+}
+
 TEST_CASE("auto learns from trials that are known beforehand, however few are to come",
           "[searcher][unit]") {
   const SearchSpace space = space_of(numbers(4));

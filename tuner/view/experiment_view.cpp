@@ -214,8 +214,9 @@ std::string failed_text(const ResultGrid& grid) {
            ", which never said hello; what kind of program it is no resume changes: mend the "
            "command, and run it under another --name";
   }
+  const bool ended_all = grid.spec().failure_config.fail_fast != FailFast::no;
   return count_of(count, "trial") + "; to try again: tune resume " + shell_word(grid.directory()) +
-         " --errored";
+         " --errored" + (ended_all ? "; without it, only what has not begun goes on" : "");
 }
 
 std::string paused_text(const Experiment& experiment, const std::filesystem::path& directory) {
