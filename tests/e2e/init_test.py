@@ -207,6 +207,7 @@ class Init(Case):
         self.write("sweep.yaml", """
 program: fit.py
 method: random
+name: widths
 metric: {name: val_loss, goal: minimize}
 defaults: &bounds {min: 1, max: 4}
 parameters:
@@ -221,11 +222,12 @@ run_cap: 3
         self.assertEqual(self.spec("made.json")["param_space"],
                          {"lr": {"loguniform": [1e-4, 0.1]}, "layers": {"randint": [1, 5]},
                           "name": {"choice": ["1", "one", True, None]}})
+        self.assertEqual(self.spec("made.json")["name"], "widths")
         self.assertIn("not the same: odd is left out", out)
         self.assertIn("not the same: defaults is left out", out)
         self.assertEqual(self.tune("validate", "made.json").err, "")
         self.tune("run", "made.json")
-        self.assertEqual(len(self.json("ls", "results/made")), 3)
+        self.assertEqual(len(self.json("ls", "results/widths")), 3)
 
     def test_a_file_that_is_no_sweep_is_refused(self):
         for text, words in [("a: [1, 2", "is no YAML"), ("[" * 100 + "]" * 100, "deeper than 64 levels"),

@@ -124,6 +124,16 @@ class Report(Case):
         written = self.json("report", directory, "--html", "page.html")
         self.assertEqual([written["file"], written["bytes"]], [self.path("page.html"), os.path.getsize(self.path("page.html"))])
 
+    def test_a_search_that_tries_all_values_is_called_a_grid_search(self) -> None:
+        self.write("train.py", "print('loss: 1.5')\n")
+        sentences = {}
+        for name, other in (("all", []), ("both", ["-p", "y=uniform:0,1"])):
+            self.tune("run", "train.py", "--name", name, "--metric", "loss", "--mode", "min", "-p", "x=grid_search:1,2", *other)
+            [experiment] = self.json("report", f"results/{name}")["experiments"]
+            sentences[name] = experiment["sentence"]
+        self.assertTrue(sentences["all"].startswith("all: 2 trials by grid search over x"), sentences)
+        self.assertTrue(sentences["both"].startswith("both: 2 trials by random search over x, y"), sentences)
+
     def test_a_page_is_replaced_and_another_file_is_not(self) -> None:
         directory = self.simulated(4, "fifo")
         self.page_of(directory)

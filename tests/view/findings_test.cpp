@@ -164,6 +164,33 @@ TEST_CASE("Ranks of equal scores are shared", "[findings][unit]") {
   CHECK(rung_agreements(judged({1, 1, 1, 1, 1, 1, 1, 1}).judgements).empty());
 }
 
+TEST_CASE("Saves that fail are counted among all, and the trials named whose they are",
+          "[findings][unit]") {
+  Experiment experiment = experiment_of({{config_of(0.1, 32)}, {config_of(0.2, 64)}});
+  const auto then = [&](EventBody body) {
+    const std::uint64_t number = experiment.last_event() + 1;
+    experiment.apply({number, static_cast<Seconds>(number), std::move(body)});
+  };
+  CheckpointCommitted committed;
+  committed.trial = TrialId{0};
+  committed.checkpoint.index = 1;
+  committed.checkpoint.iteration = 1;
+  then(std::move(committed));
+  then(CheckpointFailed{TrialId{1}, 1, "no space is left"});
+  then(CheckpointFailed{TrialId{1}, 2, "no space is left"});
+  ExperimentSpec spec;
+  spec.name = "x";
+  spec.objectives = {{"loss", Mode::min}};
+  const auto findings = findings_of(ResultGrid(std::move(experiment), spec, "nowhere"), {}, {});
+  const auto sentences = said(findings, FindingKind::saves);
+  REQUIRE(sentences.size() == 1);
+  CHECK(sentences[0].starts_with("2 of 3 saves failed"));
+  CHECK(sentences[0].find("no space is left") != std::string::npos);
+  for (const Finding& each : findings) {
+    if (each.kind == FindingKind::saves) CHECK(each.trials == std::vector{TrialId{1}});
+  }
+}
+
 TEST_CASE("A GPU that was free for long is told with the reason that held longest",
           "[findings][unit]") {
   RunHistory history;
