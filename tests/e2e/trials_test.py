@@ -114,6 +114,17 @@ serve(Trial())
             with self.subTest(name):
                 self.assertIn(said, self.tune("best", f"results/{name}").out)
 
+    def test_what_the_driver_counts_is_a_column_once_where_it_is_the_metric(self):
+        for metric, columns in (("time_total_s", ["time_total_s"]), ("training_iteration", [])):
+            self.write("spec.json", {"name": metric, "trainable": {"command": TROUBLED}, "metric": [metric, "count"], "mode": ["min", "max"],
+                                     "param_space": {"trouble": "none", "iterations": 3}})
+            self.tune("run", "spec.json")
+            header = self.tune("ls", f"results/{metric}").out.splitlines()[0].split()
+            self.assertEqual(header[:4 + len(columns)], ["trial_id", "state", "training_iteration", *columns, "count"])
+        for metric in ("timestamp", "date", "trial_id", "done", "iterations_since_restore"):
+            refused = self.tune("run", "spec.json", "--set", f'metric=["{metric}","count"]', expect=2)
+            self.assertIn("which the driver fills in", refused.err)
+
     def test_times_are_dates_with_a_zone_for_people_and_numbers_for_programs(self):
         options = ["ls", "results/spec", "--columns", "started,ended,duration_s"]
         self.assertRegex(self.tune(*options).out.splitlines()[1], f"^{DATE}  {DATE} +[0-9.e-]+$")

@@ -140,6 +140,41 @@ TEST_CASE("What is renamed to its name is whole at once, and of the results befo
   session.wait_for<Exited>(launched);
 }
 
+TEST_CASE("A save is of the result before it, however much of the log is not read by then",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched =
+      session.run("for i in 1 2 3; do yes noise | head -c 900000; echo loss: $i; " +
+                      save_by_rename + wait_for_found + "done; sleep 60",
+                  "last", saves_after_result);
+  session.step_through(launched, 3);
+  CHECK(session.found(launched) == Found{{"last", 1}, {"last", 2}, {"last", 3}});
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("Saves before a log that is never made up for are given up, and the last ones are right",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "yes noise | head -c 900000; for i in $(seq 90); do echo loss: $i; echo $i > saved/t; "
+      "mv saved/t saved/e-$i; sleep 0.01; done",
+      "e-*", saves_after_result);
+  for (int i = 1; i <= 90; ++i) session.step(launched);
+  session.executor.send(launched, protocol::Step{});
+  session.wait_for<Exited>(launched);
+  std::string last;
+  for (const Wakeup& wakeup : session.heard[launched]) {
+    const auto* const found = std::get_if<CheckpointFound>(&wakeup);
+    if (found == nullptr) continue;
+    last = found->files.name.string();
+    const std::int64_t has = std::stoll(last.substr(2));
+    CHECK(found->iteration <= has);
+    CHECK((found->is_guess || found->iteration == has));
+  }
+  CHECK(last == "e-90");
+}
+
 TEST_CASE("What a process of the program has open for writing is not whole", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "tuner/plain/last_save.h"
@@ -11,7 +12,9 @@
 namespace tune {
 
 namespace {
+
 constexpr double s_per_ns = 1e-9;
+
 }  // namespace
 
 void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess) {
@@ -28,8 +31,12 @@ void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, b
 void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time) {
   last_ = result.iteration;
   if (!printed_.empty()) result.took_s = std::max(0.0, time.at_s - printed_.back().time.at_s);
-  if (printed_.size() >= most_printed) printed_.pop_front();
+  if (printed_.size() >= most_printed) {
+    printed_.pop_front();
+    ++dropped_;
+  }
   printed_.push_back({last_, log, end, time});
+  note_between();
   if (!is_leaving_ || results_.size() < most_printed_ahead) {
     results_.push_back(std::move(result));
   } else {
@@ -50,7 +57,8 @@ bool SaveFold::stay() {
 void SaveFold::save(SavedFiles saved, bool on_signal, double now_s) {
   if (saved.is_by_look) place_by_time(saved);
   waiting_.push_back({.what = std::move(saved), .on_signal = on_signal, .found_s = now_s});
-  const Waiting& save = waiting_.back();
+  Waiting& save = waiting_.back();
+  if (!told_) note_kind(save);
   note_gap(save);
   const std::int64_t behind =
       is_lost_in_prints(save) ? -1 : iteration_before(first_behind(save.what.printed_before));
@@ -109,27 +117,82 @@ std::int64_t SaveFold::iteration_just_before(const SavedFiles& saved) const {
   return iteration_before(behind);
 }
 
-/// What this save alone tells: nothing, if it is not even known which results came before it.
-std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) const {
-  if (save.what.is_late) return std::nullopt;
+/// Whether it is known which results came before it.
+bool SaveFold::is_placed(const Waiting& save) const {
+  if (save.what.is_late) return false;
   const auto behind = first_behind(save.what.printed_before);
-  if (save.what.bursts > 0 && first_behind(save.what.printed_at_most) > behind) return std::nullopt;
+  return save.what.bursts == 0 || first_behind(save.what.printed_at_most) <= behind;
+}
+
+SaveMoment SaveFold::moment_of(const Waiting& save, double now_s) const {
+  const auto behind = first_behind(save.what.printed_before);
   // Its files have their own time, however late it was seen that they are written.
   const std::int64_t ended_ns = save.what.files.changed_ns();
   const std::int64_t begun_ns = std::min(save.what.begun_ns, ended_ns);
   SaveMoment moment{.begun_s = static_cast<double>(begun_ns) * s_per_ns,
                     .ended_s = static_cast<double>(ended_ns) * s_per_ns,
-                    .now_s = now_s};
+                    .now_s = now_s,
+                    .save_before_s = save.save_before_s};
   if (behind != printed_.begin()) moment.result_before = std::prev(behind)->time;
   if (behind != printed_.end()) moment.result_behind = behind->time;
-  return vote_of(moment);
+  return moment;
+}
+
+/// What this save alone tells.
+std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) const {
+  return is_placed(save) ? vote_of(moment_of(save, now_s)) : std::nullopt;
+}
+
+/// "epoch-4" and "epoch-5" are of one kind. Where more are than are kept, none is noted.
+void SaveFold::note_kind(Waiting& save) {
+  const std::string kind = kind_of_file(save.what.files.name.string());
+  const auto known = kinds_.find(kind);
+  if (known == kinds_.end() && kinds_.size() >= most_kinds) return;
+  const SaveMoment moment = moment_of(save, 0);
+  if (known != kinds_.end()) save.save_before_s = known->second;
+  kinds_[kind] = moment.ended_s;
+  if (!is_placed(save)) return;
+  const std::int64_t results =
+      dropped_ + (first_behind(save.what.printed_before) - printed_.begin());
+  const auto is_it = [&](const auto& each) {
+    return each.first == kind && each.second.results == results;
+  };
+  const auto found = std::find_if(last_in_gaps_.begin(), last_in_gaps_.end(), is_it);
+  if (found != last_in_gaps_.end()) {
+    found->second = {results, moment, found->second.saves + 1};
+  } else if (last_in_gaps_.size() < 3 * most_kinds) {
+    last_in_gaps_.push_back({kind, {results, moment, 1}});
+  }
+}
+
+/// A save is found some time after it was made: so it is judged one result later than it could be.
+void SaveFold::note_between() {
+  const std::int64_t all = dropped_ + static_cast<std::int64_t>(printed_.size());
+  std::erase_if(last_in_gaps_, [&](const auto& each) {
+    const auto& [results, moment, saves] = each.second;
+    if (results + 2 > all) return false;
+    const std::int64_t at = results - dropped_;
+    if (at < 1) return true;
+    SaveMoment between = moment;
+    between.result_before = printed_[static_cast<std::size_t>(at - 1)].time;
+    between.result_behind = printed_[static_cast<std::size_t>(at)].time;
+    order_.note_saves(saves);
+    if (const auto found = between_results(between)) order_.note_between(*found);
+    return true;
+  });
 }
 
 /// Of the order as it is known by now, or nothing.
 std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double now_s) const {
   if (const auto known = order()) return known;
   const auto own = vote_at(save, now_s);
-  return own && order_.may_be(own->when) ? std::optional(own->when) : std::nullopt;
+  if (!own || !order_.may_be(own->when)) return std::nullopt;
+  // Of several between two results, any may lie beside one by chance.
+  const auto behind = first_behind(save.what.printed_before);
+  const bool is_one_of_several = save.save_before_s && behind != printed_.begin() &&
+                                 *save.save_before_s > std::prev(behind)->time.at_s;
+  const bool is_sure = own->when == SavedWhen::after_result || !is_one_of_several;
+  return is_sure ? std::optional(own->when) : std::nullopt;
 }
 
 /// The first saves of a search wait until it is known how it saves: for some results and, where
@@ -279,7 +342,7 @@ void SaveFold::name_waiting(double now_s) {
       if (!is_first_replaced()) last_found_ = std::max(last_found_, *iteration);
       // What comes behind it may tell the order of those that follow, or speak against it.
       if (!told_ && voting_.size() < most_voting)
-        voting_.push_back({.what = moments_of(save.what)});
+        voting_.push_back({.what = moments_of(save.what), .save_before_s = save.save_before_s});
       const bool is_guess = is_guessed(save, now_s);
       if (is_lost || is_doubted_) order_.note_other_guess();
       const bool has_next = first_behind(save.what.printed_before) != printed_.end();

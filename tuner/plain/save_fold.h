@@ -4,10 +4,14 @@
 // Pure: reads no clock and no file, as times come with the events.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tuner/plain/plain_program.h"
@@ -20,6 +24,11 @@ struct LogSizes {
   std::uint64_t stdout_bytes = 0;
   std::uint64_t stderr_bytes = 0;
 };
+
+/// Of both logs the larger size.
+inline LogSizes later(const LogSizes& a, const LogSizes& b) {
+  return {std::max(a.stdout_bytes, b.stdout_bytes), std::max(a.stderr_bytes, b.stderr_bytes)};
+}
 
 /// A checkpoint that is whole.
 struct SavedFiles {
@@ -55,6 +64,8 @@ class SaveFold {
   void print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time);
   /// `on_signal`: since it was told to save or to end.
   void save(SavedFiles saved, bool on_signal, double now_s);
+  /// There was one of which nobody will say more.
+  void lose_save() { has_all_gaps_ = false; }
   /// The program is leaving: results that it prints from now on are only named in its saves, and
   /// never taken.
   void leave() { is_leaving_ = true; }
@@ -130,12 +141,20 @@ class SaveFold {
   struct Waiting {
     SavedFiles what;
     bool on_signal = false;
-    int noted = 0;       ///< the weight of its votes on the order so far
-    double found_s = 0;  ///< Unix time
+    int noted = 0;                             ///< the weight of its votes on the order so far
+    double found_s = 0;                        ///< Unix time
+    std::optional<double> save_before_s = {};  ///< one of its kind ended then, Unix time
+  };
+  /// The last save of a kind between two results.
+  struct LastInGap {
+    std::int64_t results = 0;  ///< printed before it
+    SaveMoment moment;
+    int saves = 0;  ///< of the kind
   };
   static constexpr std::size_t most_printed = 10'000;
   static constexpr std::size_t most_printed_first = 4;
   static constexpr std::size_t most_voting = 16;
+  static constexpr std::size_t most_kinds = 16;
 
   std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
   void place_by_time(SavedFiles& saved) const;
@@ -158,16 +177,23 @@ class SaveFold {
   static SavedFiles moments_of(const SavedFiles& saved);
   void note_vote(Waiting& save, double now_s);
   void name_waiting(double now_s);
+  SaveMoment moment_of(const Waiting& save, double now_s) const;
+  bool is_placed(const Waiting& save) const;
+  void note_kind(Waiting& save);
+  void note_between();
   void note_gap(const Waiting& save);
   void note_last_saves();
 
   SaveOrder& order_;
   const std::optional<SavedWhen> told_;
-  std::deque<PrintedResult> results_;  ///< not taken; of one that is leaving the first ones
-  std::deque<Printed> printed_;        ///< the last ones
-  std::deque<Waiting> waiting_;        ///< in the order in which they were found
-  std::vector<Waiting> voting_;        ///< named, with no result behind them so far; no files
-  std::vector<Named> named_;           ///< and not said, as their results are not taken
+  std::deque<PrintedResult> results_;    ///< not taken; of one that is leaving the first ones
+  std::deque<Printed> printed_;          ///< the last ones
+  std::int64_t dropped_ = 0;             ///< of those before them
+  std::deque<Waiting> waiting_;          ///< in the order in which they were found
+  std::vector<Waiting> voting_;          ///< named, with no result behind them so far; no files
+  std::map<std::string, double> kinds_;  ///< of what it saves: when the last one ended, Unix time
+  std::vector<std::pair<std::string, LastInGap>> last_in_gaps_;  ///< by kind; the last results'
+  std::vector<Named> named_;  ///< and not said, as their results are not taken
   std::array<std::int64_t, 2> saved_behind_{-1, -1};  ///< the results before the last two saves
   /// Saves before the first result, behind that, and behind the second one.
   std::array<int, 3> first_gaps_{};

@@ -7,20 +7,22 @@ namespace tune {
 
 namespace {
 
+constexpr double clear_s = 1;
+constexpr double short_s = 0.06;
+constexpr double most_lag_s = 0.1;  ///< what was printed while nobody looked lies who knows where
+
 /// It lies `far_s` from one result and `near_s` from the other.
 SaveVote vote(SavedWhen when, double far_s, double near_s) {
-  constexpr double clear_s = 1;
   constexpr double clear_factor = 30;
-  constexpr double short_s = 0.06;
   const bool is_clear = far_s >= clear_s && far_s > clear_factor * near_s;
   return {when, is_clear ? SaveOrder::enough : far_s >= short_s ? SaveOrder::enough / 2 : 1};
 }
 
-/// One in four may lie.
+constexpr std::int64_t most_doubt = 3;  ///< one in four may lie
+
 std::optional<SavedWhen> most_of(std::int64_t after, std::int64_t before, std::int64_t least) {
-  constexpr std::int64_t factor = 3;
-  if (before >= least && before > factor * after) return SavedWhen::before_result;
-  if (after >= least && after > factor * before) return SavedWhen::after_result;
+  if (before >= least && before > most_doubt * after) return SavedWhen::before_result;
+  if (after >= least && after > most_doubt * before) return SavedWhen::after_result;
   return std::nullopt;
 }
 
@@ -36,8 +38,6 @@ bool is_beside(double near_s, double far_s) {
 }  // namespace
 
 std::optional<SaveVote> vote_of(const SaveMoment& save) {
-  // What was printed while nobody looked lies who knows where.
-  constexpr double most_lag_s = 0.1;
   if (!save.result_before) return std::nullopt;
   const PrintTime behind = save.result_behind.value_or(PrintTime{save.now_s});
   const double lag_s = std::max(save.result_before->lag_s, behind.lag_s);
@@ -50,10 +50,26 @@ std::optional<SaveVote> vote_of(const SaveMoment& save) {
   }
   if (!save.result_behind) return std::nullopt;
   const double read_late = std::max(0.0, until - lag_s);
-  if (since >= least_s && is_beside(read_late, since)) {
-    return vote(SavedWhen::before_result, since, read_late);
+  // Of many saves the last one lies near the result by chance.
+  const double alone_s =
+      save.save_before_s ? std::min(since, save.begun_s - *save.save_before_s) : since;
+  if (since >= least_s && is_beside(read_late, alone_s)) {
+    return vote(SavedWhen::before_result, alone_s, read_late);
   }
   return std::nullopt;
+}
+
+std::optional<BetweenResults> between_results(const SaveMoment& save) {
+  if (!save.result_before || !save.result_behind || vote_of(save)) return std::nullopt;
+  const double since = save.begun_s - save.result_before->at_s;
+  const double until = save.result_behind->at_s - save.ended_s;
+  const double near_s = std::min(since, until);
+  const double lag_s = std::max(save.result_before->lag_s, save.result_behind->lag_s);
+  if (lag_s > most_lag_s || near_s < 2 * lag_s) return std::nullopt;
+  const int weight = near_s >= clear_s                   ? SaveOrder::enough
+                     : std::max(since, until) >= short_s ? SaveOrder::enough / 2
+                                                         : 1;
+  return BetweenResults{since / (since + until), weight};
 }
 
 /// Where the first saves lie proves nothing: one before the first result may be of a model that is
@@ -61,8 +77,15 @@ std::optional<SaveVote> vote_of(const SaveMoment& save) {
 /// against times: training may be so short, and an evaluation so long, that a save lies beside the
 /// result before it. That there was none speaks against a program that saves first.
 std::optional<SavedWhen> SaveOrder::known() const {
-  if (end_after_ + end_before_ > 0) return most_of(end_after_, end_before_, 1);
-  const auto timed = most_of(after_, before_, enough);
+  if (end_after_ + end_before_ > 0) {
+    const auto ended = most_of(end_after_, end_before_, 1);
+    return ended == SavedWhen::before_result && is_loose() ? earlier_ : ended;
+  }
+  auto timed = most_of(after_, before_ + skipped_, enough);
+  // Of several between two results the last one lies near the second more often than not.
+  const bool may_be_chance = most_saves_ > 1 && skipped_ == 0 && before_ <= most_doubt * between_;
+  const bool is_doubtful = is_loose() || may_be_chance;
+  if (timed == SavedWhen::before_result && is_doubtful) timed.reset();
   const bool is_contradicted =
       timed == SavedWhen::after_result ? has_saved_first_ : first_after_ > first_before_;
   if (is_contradicted || !timed) return earlier_;
@@ -72,16 +95,41 @@ std::optional<SavedWhen> SaveOrder::known() const {
 bool SaveOrder::may_be(SavedWhen when) const {
   if (earlier_ && *earlier_ != when) return false;
   const bool is_after = when == SavedWhen::after_result;
-  const std::int64_t others = is_after ? before_ : after_ + first_after_ * enough;
-  return others < enough && end_after_ + end_before_ == 0 && !(is_after && has_saved_first_);
+  const std::int64_t others =
+      is_after ? before_ + skipped_ : after_ + between_ + first_after_ * enough;
+  if (is_after ? has_saved_first_ : is_loose()) return false;
+  return others < enough && end_after_ + end_before_ == 0;
 }
 
 void SaveOrder::note(SavedWhen when, int weight) {
   (when == SavedWhen::after_result ? after_ : before_) += weight;
 }
 
+void SaveOrder::note_between(const BetweenResults& save) {
+  between_ += save.weight;
+  const auto places = static_cast<double>(places_.size());
+  ++places_.at(static_cast<std::size_t>(std::clamp(save.place * places, 0.0, places - 1)));
+}
+
+void SaveOrder::note_saves(int saves) {
+  least_saves_ = std::min(least_saves_, saves);
+  most_saves_ = std::max(most_saves_, saves);
+}
+
+/// Who trains, saves, evaluates and prints does so as often, and at about the same place, each
+/// time.
+bool SaveOrder::is_loose() const {
+  if (most_saves_ > 1 && most_saves_ != least_saves_) return true;
+  std::int64_t all = places_[0], most = 0;
+  for (std::size_t i = 1; i < places_.size(); ++i) {
+    all += places_.at(i);
+    most = std::max(most, places_.at(i - 1) + places_.at(i));
+  }
+  return all > 1 && most * 4 < all * 3;
+}
+
 void SaveOrder::note_skipped() {
-  if (!has_other_guess_) note(SavedWhen::before_result, enough);
+  if (!has_other_guess_) skipped_ += enough;
 }
 
 }  // namespace tune

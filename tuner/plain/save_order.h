@@ -2,7 +2,9 @@
 // which result a save belongs to: the one printed before it or the one printed behind it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "tuner/model/checkpoint.h"
@@ -27,6 +29,7 @@ struct SaveMoment {
   double ended_s = 0;  ///< its last one was
   std::optional<PrintTime> result_behind = {};
   double now_s = 0;
+  std::optional<double> save_before_s = {};  ///< one of its kind ended then
 };
 
 /// What one save tells.
@@ -39,9 +42,20 @@ struct SaveVote {
 /// Nothing: one may lie there, or it is too early to tell.
 std::optional<SaveVote> vote_of(const SaveMoment& save);
 
+/// A save that is beside neither of its results.
+struct BetweenResults {
+  double place = 0;  ///< 0 to 1, from the one to the other
+  int weight = 1;    ///< as that of a vote
+};
+
+/// Nothing: it is beside one of them, or it is not known.
+std::optional<BetweenResults> between_results(const SaveMoment& save);
+
 /// What all runs of one program say together, the strongest first: how runs that ended well have
 /// ended, and how near saves lie to their results, unless the first saves of a run contradict that;
 /// and what drivers before this one had learnt, where these say nothing or contradict each other.
+/// Who saves by a clock saves beside a result now and then, too: so saves that lie elsewhere speak
+/// against who claims more than was printed.
 class SaveOrder {
  public:
   /// What was known when the driver began.
@@ -50,6 +64,10 @@ class SaveOrder {
   std::optional<SavedWhen> known() const;
   /// By time.
   void note(SavedWhen when, int weight);
+  /// That is where the last save before a result lies.
+  void note_between(const BetweenResults& save);
+  /// So many of one kind lie between two results.
+  void note_saves(int saves);
   /// A run that began anew has saved in each of the first gaps between results; `is_first`: also
   /// before the first result.
   void note_first_saves(bool is_first) { is_first ? ++first_before_ : ++first_after_; }
@@ -69,8 +87,15 @@ class SaveOrder {
   static constexpr int enough = 4;
 
  private:
+  bool is_loose() const;
+
   std::int64_t after_ = 0;
   std::int64_t before_ = 0;
+  std::int64_t skipped_ = 0;
+  std::int64_t between_ = 0;
+  int least_saves_ = std::numeric_limits<int>::max();  ///< of a kind, between two results
+  int most_saves_ = 0;
+  std::array<std::int64_t, 5> places_{};  ///< of those between two results
   std::int64_t first_after_ = 0;
   std::int64_t first_before_ = 0;
   std::int64_t end_after_ = 0;

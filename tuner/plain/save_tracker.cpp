@@ -31,10 +31,6 @@ LogSizes earlier(const LogSizes& a, const LogSizes& b) {
   return {std::min(a.stdout_bytes, b.stdout_bytes), std::min(a.stderr_bytes, b.stderr_bytes)};
 }
 
-LogSizes later(const LogSizes& a, const LogSizes& b) {
-  return {std::max(a.stdout_bytes, b.stdout_bytes), std::max(a.stderr_bytes, b.stderr_bytes)};
-}
-
 bool is_more(const LogSizes& a, const LogSizes& b) {
   return a.stdout_bytes > b.stdout_bytes || a.stderr_bytes > b.stderr_bytes;
 }

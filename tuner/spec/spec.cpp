@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "tuner/model/result.h"
 #include "tuner/spec/spec_parts.h"
 #include "tuner/spec/spec_policy.h"
 
@@ -205,6 +206,12 @@ class SpecParser {
       if (find_objective(spec_.objectives, metrics[i])) {
         problems_.push_back({"/metric/" + std::to_string(i),
                              "metrics must differ, got " + quote(metrics[i]) + " twice"});
+      }
+      if (is_new_ && is_drivers_column(metrics[i]) && metrics[i] != "time_total_s") {
+        top_.complain("metric",
+                      "metric must be what the program reports, training_iteration or "
+                      "time_total_s, got " +
+                          quote(metrics[i]) + ", which the driver fills in");
       }
       spec_.objectives.push_back({metrics[i], modes[i]});
     }

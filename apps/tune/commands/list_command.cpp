@@ -12,6 +12,7 @@
 #include "tuner/base/nearest_name.h"
 #include "tuner/base/quoted.h"
 #include "tuner/journal/generations.h"
+#include "tuner/model/result.h"
 #include "tuner/model/trial_words.h"
 #include "tuner/view/experiment_view.h"
 #include "tuner/view/trial_fields.h"
@@ -98,9 +99,12 @@ std::vector<Field> usual_columns(const std::vector<TrialSource>& sources,
   std::vector<std::string> in_order;
   for (const TrialSource& source : sources) {
     const auto& spec = source.grid->spec();
-    for (const auto& objective : spec.objectives) {
-      const Field field = fields.find("column", "metrics." + objective.metric);
-      columns.add(field.name);
+    for (const auto& [metric, mode] : spec.objectives) {
+      if (metric == "time_total_s") {
+        columns.add("time_total_s");
+      } else if (metric != "training_iteration" && !is_drivers_column(metric)) {
+        columns.add(fields.find("column", "metrics." + metric).name);
+      }
     }
     for (const std::string& name : fields.drawn(spec.param_space)) {
       if (drawn.insert(name).second) in_order.push_back(name);

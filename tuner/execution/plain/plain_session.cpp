@@ -170,6 +170,7 @@ void PlainSession::read() {
   }
   has_filled_block_ = has_more;
   if (!has_more) read_until_s_ = now_s;
+  if (!held_saves_.empty()) release_saves({});
   if (!status_ || has_more || has_read_all_) return;
   has_read_all_ = true;
   for (std::size_t i = 0; i < logs_.size(); ++i) {
@@ -199,7 +200,10 @@ void PlainSession::finish_results(SaveFold::End how) {
   const bool are_odd = said_again_.kinds().has_odd();
   const std::vector<bool> counts = said_again_.kinds().settle_at_end();
   release(how == SaveFold::End::killed ? std::vector<bool>(held_.size(), false) : counts, are_odd);
-  for (Save& save : held_saves_) save.open_results = 0;
+  for (Save& save : held_saves_) {
+    save.until = {};
+    save.open_results = 0;
+  }
   release_saves({});
 }
 
@@ -408,7 +412,8 @@ void PlainSession::release(const std::vector<bool>& counts, bool are_odd) {
 /// Gives on the first saves that wait for nothing more. `ended`: a log whose last line has ended.
 void PlainSession::release_saves(std::optional<std::size_t> ended) {
   for (Save& save : held_saves_) {
-    if (ended) save.open_results &= ~(1U << *ended);
+    if (!save.open_results && has_read(save.until)) save.open_results = open_results();
+    if (save.open_results && ended) *save.open_results &= ~(1U << *ended);
   }
   if (!held_.empty() || ranked_) return;
   const auto waits = [](const Save& save) { return save.open_results != 0; };
@@ -418,6 +423,15 @@ void PlainSession::release_saves(std::optional<std::size_t> ended) {
   for (Save& save : due) {
     saves_.save(std::move(save.checkpoint), save.on_signal, save.read_until_s);
   }
+}
+
+/// All that was printed until then was taken.
+bool PlainSession::has_read(const LogSizes& until) const {
+  const auto has = [this](std::size_t log, std::uint64_t bytes) {
+    const auto& waiting = lines_[log];
+    return logs_[log].at >= bytes && (waiting.empty() || waiting.front().end > bytes);
+  };
+  return has(0, until.stdout_bytes) && (logs_.size() == 1 || has(1, until.stderr_bytes));
 }
 
 /// A bit for each log that ends with a line that has no end yet, and may be a result.
@@ -519,15 +533,25 @@ PrintTime PlainSession::time_of(std::size_t log, std::uint64_t end) const {
           .lag_s = std::max(lag_s, PrintTime::watched_lag_s)};
 }
 
+/// Where much is printed, the program is further than its logs are read: which results came before
+/// the save is known once that is made up for.
 void PlainSession::find(SavedFiles checkpoint, bool on_signal) {
-  read();  // what was printed before it
-  constexpr std::size_t most_held = 16;
-  if (held_saves_.size() == most_held) {
+  read();
+  constexpr std::size_t most_held = 16, most_unread = 64;
+  const auto is_read = [](const Save& save) { return save.open_results.has_value(); };
+  while (held_saves_.size() >= most_held) {
     Save& first = held_saves_.front();
-    saves_.save(std::move(first.checkpoint), first.on_signal, first.read_until_s);
+    if (is_read(first)) {
+      saves_.save(std::move(first.checkpoint), first.on_signal, first.read_until_s);
+    } else if (held_saves_.size() < most_unread) {
+      break;
+    } else {
+      saves_.lose_save();  // a later one is there
+    }
     held_saves_.erase(held_saves_.begin());
   }
-  held_saves_.push_back({std::move(checkpoint), on_signal, read_until_s_, open_results()});
+  const LogSizes until = later(checkpoint.printed_before, checkpoint.printed_at_most);
+  held_saves_.push_back({std::move(checkpoint), on_signal, read_until_s_, until});
   release_saves({});
 }
 

@@ -140,6 +140,7 @@ class PlainSession {
   bool keep(Printed printed);
   void release(const std::vector<bool>& counts, bool are_odd = false);
   void release_saves(std::optional<std::size_t> ended);
+  bool has_read(const LogSizes& until) const;
   std::uint32_t open_results() const;
   std::optional<ClosingLine> closing_of(std::string_view line, bool overwritten = false) const;
   bool tells_form(SaidAgain::Kind kind);
@@ -179,13 +180,15 @@ class PlainSession {
     SavedFiles checkpoint;
     bool on_signal = false;
     double read_until_s = 0;
-    /// A bit for each log whose last line has no end yet, and may be a result that came before.
-    std::uint32_t open_results = 0;
+    LogSizes until = {};  ///< of the logs, what may have been printed before it
+    /// Once that is read: a bit for each log whose last line has no end yet, and may be a result
+    /// that came before.
+    std::optional<std::uint32_t> open_results = {};
   };
   ProcessRanks ranks_;
   InterleavedLines interleaved_;
   std::optional<Taken> ranked_;   ///< a line that waits, see ProcessRanks
-  std::vector<Save> held_saves_;  ///< behind those, or behind a line that has not ended
+  std::vector<Save> held_saves_;  ///< behind those, or behind what is not read or has not ended
   std::vector<Log> logs_;
   std::array<std::deque<Line>, 2> lines_;  ///< of each log, read and not taken
   std::shared_ptr<LaunchLogs> files_ = std::make_shared<LaunchLogs>();
