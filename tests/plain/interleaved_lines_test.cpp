@@ -37,6 +37,25 @@ TEST_CASE("Lines that differ by a number that comes again are told once", "[unit
   CHECK(told({"epoch 1", "epoch 1", "epoch 2", "epoch 2"}) == "epoch 2 loss: 1, epoch 2 loss: 1");
 }
 
+TEST_CASE("Lines that come twice with their epoch behind the metric are told, and no others",
+          "[unit][plain]") {
+  const auto told_of = [](const std::vector<std::string>& lines) {
+    InterleavedLines interleaved;
+    std::string all;
+    for (const std::string& text : lines) {
+      if (const auto two = interleaved.take(closing_line(text, "loss").value(), text)) {
+        all += two->first;
+      }
+    }
+    return all;
+  };
+  const auto of = [](const std::string& epoch) { return "{'loss': 0.5, 'epoch': " + epoch + "}"; };
+  CHECK(told_of({of("1.0"), of("1.0"), of("2.0"), of("2.0")}) == of("2.0"));
+  CHECK(told_of({of("1"), of("1"), of("2"), of("2")}) == of("2"));
+  CHECK(told_of({of("1.0"), of("1.0"), of("2.0"), of("3.0"), of("4.0")}).empty());
+  CHECK(told_of({"loss: 0.5", "loss: 0.5", "loss: 0.4", "loss: 0.4"}).empty());
+}
+
 TEST_CASE("Counters that count are not told", "[unit][plain]") {
   CHECK(told({"epoch 1 step 0", "epoch 1 step 5", "epoch 2 step 0", "epoch 2 step 5"}) == "");
   CHECK(told({"fold 0 epoch 1", "fold 0 epoch 2", "fold 1 epoch 1", "fold 1 epoch 2"}) == "");

@@ -17,7 +17,8 @@ namespace tune {
 /// two lines are alike but for a number that is not the last one, and that goes back while a later
 /// one goes on ("[a0] epoch 1", "[a1] epoch 1", "[a0] epoch 2"), it is none that counts the
 /// results. Nor does any number where lines with all the same ones come again and again
-/// ("epoch 1", "epoch 1", "epoch 2", "epoch 2").
+/// ("epoch 1", "epoch 1", "epoch 2", "epoch 2"), be it that the epoch stands behind the metric or
+/// is no whole number ("{'loss': 0.5, 'epoch': 2.0}").
 class InterleavedLines {
  public:
   struct Two {
@@ -37,7 +38,10 @@ class InterleavedLines {
     std::size_t repeats = 0;                ///< how many counts have come more than once
     bool is_repeated = false;               ///< so has the last one
   };
+  std::optional<Two> take_whole(std::string_view text);
+
   std::vector<Kind> kinds_;
+  Kind whole_;  ///< of lines without counts
   bool has_told_ = false;
 };
 
