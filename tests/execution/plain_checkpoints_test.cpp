@@ -363,6 +363,20 @@ TEST_CASE("What is saved on a signal has all results that were printed before", 
   CHECK(session.remarks(launched, LaunchAdvisory::What::too_late) == 0);
 }
 
+TEST_CASE("What is saved last has its result, however much of the log is not read by then",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'yes noise | head -c 1500000; echo loss: 2; echo x > saved/t; mv saved/t saved/last; "
+      "exit 0' TERM; echo loss: 1; while :; do sleep 0.1; done",
+      "last", saves_after_result);
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched) == Found{{"last", 2}});
+  CHECK(session.losses_ahead(launched) == std::vector<double>{2});
+}
+
 TEST_CASE("A program that saves on SIGTERM and says so by its exit code gets it at once",
           "[unit][plain]") {
   Saving session;

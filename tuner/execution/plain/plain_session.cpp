@@ -580,7 +580,10 @@ bool PlainSession::stay() {
 
 void PlainSession::end(const ExitStatus& status) {
   status_ = status;
-  read();
+  do {
+    read();
+    // Nobody will ask for the rest of what it has printed, but for what it has saved behind that.
+  } while (saves_.is_leaving() && !held_saves_.empty() && is_reading_behind());
 }
 
 void PlainSession::say(std::vector<Wakeup>& wakeups) {
