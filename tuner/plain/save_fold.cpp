@@ -177,9 +177,13 @@ void SaveFold::note_between() {
     between.result_before = printed_[static_cast<std::size_t>(at - 1)].time;
     between.result_behind = printed_[static_cast<std::size_t>(at)].time;
     order_.note_saves(saves);
-    if (const auto found = between_results(between)) order_.note_between(*found);
+    if (const auto found = between_results(between)) {
+      order_.note_between(*found);
+      between_ += found->weight;
+    }
     return true;
   });
+  weigh_before();
 }
 
 /// Of the order as it is known by now, or nothing.
@@ -321,7 +325,21 @@ SavedFiles SaveFold::moments_of(const SavedFiles& saved) {
 void SaveFold::note_vote(Waiting& save, double now_s) {
   const auto own = is_lost_in_prints(save) ? std::nullopt : vote_at(save, now_s);
   if (!own || own->weight <= save.noted) return;
-  order_.note(own->when, own->weight - std::exchange(save.noted, own->weight));
+  const int more = own->weight - std::exchange(save.noted, own->weight);
+  if (own->when == SavedWhen::before_result) {
+    before_ += more;
+    weigh_before();
+  } else {
+    order_.note(own->when, more);
+  }
+}
+
+/// In one run, saves are beside the next result or they are not: who saves by a clock is beside one
+/// now and then. One in four may be held up.
+void SaveFold::weigh_before() {
+  constexpr int most_doubt = 3;
+  const int counts = before_ > most_doubt * between_ ? before_ : 0;
+  order_.note(SavedWhen::before_result, counts - std::exchange(before_counts_, counts));
 }
 
 void SaveFold::name_waiting(double now_s) {

@@ -176,6 +176,7 @@ class SaveFold {
   bool has_all_until(std::int64_t iteration) const;
   static SavedFiles moments_of(const SavedFiles& saved);
   void note_vote(Waiting& save, double now_s);
+  void weigh_before();
   void name_waiting(double now_s);
   SaveMoment moment_of(const Waiting& save, double now_s) const;
   bool is_placed(const Waiting& save) const;
@@ -193,6 +194,9 @@ class SaveFold {
   std::vector<Waiting> voting_;          ///< named, with no result behind them so far; no files
   std::map<std::string, double> kinds_;  ///< of what it saves: when the last one ended, Unix time
   std::vector<std::pair<std::string, LastInGap>> last_in_gaps_;  ///< by kind; the last results'
+  int before_ = 0;            ///< votes of this run that it saves first
+  int before_counts_ = 0;     ///< so many of them count
+  int between_ = 0;           ///< votes of this run for neither
   std::vector<Named> named_;  ///< and not said, as their results are not taken
   std::array<std::int64_t, 2> saved_behind_{-1, -1};  ///< the results before the last two saves
   /// Saves before the first result, behind that, and behind the second one.

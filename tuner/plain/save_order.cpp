@@ -82,10 +82,7 @@ std::optional<SavedWhen> SaveOrder::known() const {
     return ended == SavedWhen::before_result && is_loose() ? earlier_ : ended;
   }
   auto timed = most_of(after_, before_ + skipped_, enough);
-  // Of several between two results the last one lies near the second more often than not.
-  const bool may_be_chance = most_saves_ > 1 && skipped_ == 0 && before_ <= most_doubt * between_;
-  const bool is_doubtful = is_loose() || may_be_chance;
-  if (timed == SavedWhen::before_result && is_doubtful) timed.reset();
+  if (timed == SavedWhen::before_result && is_loose()) timed.reset();
   const bool is_contradicted =
       timed == SavedWhen::after_result ? has_saved_first_ : first_after_ > first_before_;
   if (is_contradicted || !timed) return earlier_;
