@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -149,6 +150,7 @@ class Watched : public SaveTracker::Place {
     }
     std::vector<CheckpointFiles> sorted;
     for (auto& [name, files] : all) sorted.push_back(std::move(files));
+    if (const auto then = std::exchange(when_listed_, {})) then();
     return sorted;
   }
   std::optional<CheckpointFiles> checkpoint(const fs::path& name) override {
@@ -186,6 +188,7 @@ class Watched : public SaveTracker::Place {
   }
 
   bool has_events_ = true;
+  std::function<void()> when_listed_;  ///< happens once checkpoints are listed, and not looked at
 
  private:
   struct File {
@@ -242,6 +245,23 @@ TEST_CASE("A file is whole at once if it was renamed to its name", "[unit][plain
   watched.print();
   watched.pass(0.1);
   CHECK(watched.found() == "last:1");
+}
+
+TEST_CASE("What comes while others are looked at is remembered as events tell of it",
+          "[unit][plain]") {
+  Watched watched("e-*");
+  watched.begin();
+  const auto save = [&](const char* name) {
+    watched.print();
+    watched.save("t");
+    watched.rename("t", name);
+  };
+  save("e-1");
+  watched.when_listed_ = [&] { save("e-2"); };
+  watched.pass(0.2);
+  watched.print();
+  watched.pass(1.5);
+  CHECK(watched.found() == "e-1:1 e-2:2");
 }
 
 TEST_CASE("A result that is printed while a file is written does not count for it",

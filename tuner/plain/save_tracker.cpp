@@ -243,9 +243,12 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
   std::vector<SavedFiles> whole;
   if (place_.is_alive()) alive_at_ = place_.now();
   is_busy_ = is_waited_for_ = false;
+  std::vector<CheckpointFiles> all = place_.checkpoints();
   std::set<fs::path> names;
-  for (CheckpointFiles& files : place_.checkpoints()) {
-    names.insert(files.name);
+  for (const CheckpointFiles& files : all) names.insert(files.name);
+  // Before more events are taken: those may tell of what has come since.
+  std::erase_if(units_, [&](const auto& unit) { return !names.contains(unit.first); });
+  for (CheckpointFiles& files : all) {
     Unit& unit = units_[files.name];
     if (is_known(unit, files)) {
       unit.begun.reset();
@@ -282,7 +285,6 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
     whole.push_back({std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts,
                      begun.is_late, begun.is_by_look, printed_before_first});
   }
-  std::erase_if(units_, [&](const auto& unit) { return !names.contains(unit.first); });
   // By time, and not by name: step-10 comes before step-9.
   std::stable_sort(whole.begin(), whole.end(), [](const SavedFiles& a, const SavedFiles& b) {
     return a.files.changed_ns() < b.files.changed_ns();
