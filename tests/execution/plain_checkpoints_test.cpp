@@ -144,7 +144,7 @@ TEST_CASE("A save is of the result before it, however much of the log is not rea
           "[unit][plain]") {
   Saving session;
   const auto launched =
-      session.run("for i in 1 2 3; do yes noise | head -c 900000; echo loss: $i; " +
+      session.run("for i in 1 2 3; do yes noise | head -c 900000; echo loss: $i; sleep 0.3; " +
                       save_by_rename + wait_for_found + "done; sleep 60",
                   "last", saves_after_result);
   session.step_through(launched, 3);
@@ -367,8 +367,8 @@ TEST_CASE("What is saved last has its result, however much of the log is not rea
           "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
-      "trap 'yes noise | head -c 1500000; echo loss: 2; echo x > saved/t; mv saved/t saved/last; "
-      "exit 0' TERM; echo loss: 1; while :; do sleep 0.1; done",
+      "trap 'yes noise | head -c 600000; echo loss: 2; sleep 0.3; echo x > saved/t; "
+      "mv saved/t saved/last; exit 0' TERM; echo loss: 1; while :; do sleep 0.1; done",
       "last", saves_after_result);
   session.step(launched);
   session.executor.send(launched, protocol::Stop{});
