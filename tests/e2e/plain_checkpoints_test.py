@@ -238,6 +238,36 @@ class PlainCheckpoints(Case):
         self.assertIn("goes on after 4", self.printed("again", 0))
         self.assertEqual(self.iterations("again", 0), list(range(1, 10)))
 
+    def test_what_is_saved_anew_right_after_a_restore_has_the_result_of_what_it_came_from(self):
+        self.write("anew.py", """
+import json, os, sys, time
+file = sys.argv[1] + "/last.json"
+def save(epoch):
+    with open(file + ".new", "w") as saved:
+        json.dump(epoch, saved)
+    os.rename(file + ".new", file)
+first = json.load(open(file)) if os.path.exists(file) else 0
+if first and not os.path.exists(sys.argv[2]):
+    open(sys.argv[2], "w").close()
+    save(first)
+    sys.exit(85)
+for epoch in range(first + 1, 5):
+    print(f"epoch {epoch} loss: {1 / epoch}", flush=True)
+    save(epoch)
+    if epoch == 2:
+        sys.exit(85)
+""")
+        self.write("anew.json", {
+            "trainable": {"command": [sys.executable, "anew.py", "${checkpoint_dir}", self.path("saved_anew"), "${args}"],
+                          "plain": {"checkpoints": "last.json", "saved": "after_result", "checkpoint_exit_code": 85}},
+            "param_space": {"lr": 0.1}, "metric": "loss", "mode": "min",
+            "checkpoint_config": {"checkpoint_score_attribute": "loss", "checkpoint_score_order": "min"}})
+        self.tune("run", "anew.json", "--progress", "none")
+        self.assertTrue(os.path.exists(self.path("saved_anew")))
+        kept = self.json("checkpoints", "results/anew")
+        self.assertEqual([(each["training_iteration"], each["score"]) for each in kept if each["training_iteration"] == 2],
+                         2 * [(2, 0.5)], kept)
+
     def test_nothing_behind_a_link_is_touched(self):
         os.makedirs(self.path("home"))
         self.write("home/mine.json", "{}")

@@ -62,6 +62,25 @@ void Attempts::note_for_checkpoints(Attempt& attempt) {
   save.metrics = trial(attempt.trial).last_metrics.text();
 }
 
+/// A program may save anew what it was restored from, before its next result: that has the same
+/// one.
+void Attempts::note_restored(Attempt& attempt) const {
+  const auto [owner, index] = attempt.source.checkpoint;
+  const Checkpoint* const from = index != 0 ? trial(owner).checkpoint(index) : nullptr;
+  if (from == nullptr || from->is_guess) return;
+  Save& save = attempt.results.emplace_back(attempt.save);
+  save.checkpoint.iteration = from->iteration;
+  save.checkpoint.time_total_s = from->time_total_s;
+  save.checkpoint.timesteps_total = from->timesteps_total;
+  save.checkpoint.episodes_total = from->episodes_total;
+  save.checkpoint.score = from->score;
+  const Trial& of = trial(attempt.trial);
+  const bool has_metrics = owner == of.id && of.iteration == from->iteration;
+  if (const std::string last = has_metrics ? of.last_metrics.text() : ""; !last.empty()) {
+    save.metrics = last;
+  }
+}
+
 Save Attempts::save_of(const Attempt& attempt, std::int64_t iteration) const {
   const auto is_it = [iteration](const Save& save) {
     return save.checkpoint.iteration == iteration;

@@ -249,6 +249,7 @@ void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source
       make_plain(each, spec_, trial(id), attempt->source.plain);
     }
     note_earlier(*processes.front().plain, id);
+    note_restored(*attempt);
   }
   attempt->life.apply(AttemptEvent::begin);
   worker_group.begin(std::move(processes), std::move(start));

@@ -175,6 +175,7 @@ class Attempts {
   bool has_nothing_to_train(const Attempt& attempt) const;
   std::string nothing_left(const Attempt& attempt) const;
   void note_for_checkpoints(Attempt& attempt);
+  void note_restored(Attempt& attempt) const;
   static void note_found(Attempt& attempt, CheckpointFound found);
   void copy_found(Attempt& attempt);
   Save save_of(const Attempt& attempt, std::int64_t iteration) const;
