@@ -267,6 +267,9 @@ for epoch in range(first + 1, 5):
         kept = self.json("checkpoints", "results/anew")
         self.assertEqual([(each["training_iteration"], each["score"]) for each in kept if each["training_iteration"] == 2],
                          2 * [(2, 0.5)], kept)
+        for each in kept[:2]:
+            with open(os.path.join(each["path"], "manifest.json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["metrics"], {"loss": 0.5})
 
     def test_nothing_behind_a_link_is_touched(self):
         os.makedirs(self.path("home"))

@@ -90,7 +90,6 @@ void Attempts::adopt(const Adoption& adoption) {
     if (checkpoint != nullptr) {
       attempt.source.checkpoint = {owner, checkpoint->index};
       checkpoint_manager_.pin(owner, checkpoint->index);
-      if (spec_.plain) note_restored(attempt);
     }
   } else if (spec_.plain && spec_.plain->checkpoints) {
     note_for_checkpoints(attempt);

@@ -63,22 +63,19 @@ void Attempts::note_for_checkpoints(Attempt& attempt) {
 }
 
 /// A program may save anew what it was restored from, before its next result: that has the same
-/// one.
+/// one. A clone has no result of its own yet.
 void Attempts::note_restored(Attempt& attempt) const {
   const auto [owner, index] = attempt.source.checkpoint;
-  const Checkpoint* const from = index != 0 ? trial(owner).checkpoint(index) : nullptr;
-  if (from == nullptr || from->is_guess) return;
+  const bool is_own = index != 0 && owner == attempt.trial;
+  const Checkpoint* const from = is_own ? trial(owner).checkpoint(index) : nullptr;
+  if (from == nullptr || from->is_guess || !attempt.source.plain.ahead.empty()) return;
   Save& save = attempt.results.emplace_back(attempt.save);
   save.checkpoint.iteration = from->iteration;
   save.checkpoint.time_total_s = from->time_total_s;
   save.checkpoint.timesteps_total = from->timesteps_total;
   save.checkpoint.episodes_total = from->episodes_total;
   save.checkpoint.score = from->score;
-  const Trial& of = trial(attempt.trial);
-  const bool has_metrics = owner == of.id && of.iteration == from->iteration;
-  if (const std::string last = has_metrics ? of.last_metrics.text() : ""; !last.empty()) {
-    save.metrics = last;
-  }
+  save.metrics = attempt.source.plain.metrics.text;
 }
 
 Save Attempts::save_of(const Attempt& attempt, std::int64_t iteration) const {
