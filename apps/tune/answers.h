@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "tuner/view/best_over_time.h"
 #include "tuner/view/experiment_view.h"
 
 namespace tune {
 
-/// As `tune best --over-time --json` has it. Error (user) if the events are not there any more.
-Json over_time_json(const ResultGrid& grid, const Objective& objective);
+/// As `tune best --over-time --json` has it.
+Json over_time_json(const std::vector<Improvement>& improvements, const Objective& objective);
 
 /// As `tune checkpoints --json` has it, of all trials.
 Json checkpoints_json(const ResultGrid& grid);

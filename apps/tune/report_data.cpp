@@ -20,6 +20,7 @@
 #include "tuner/process/system_clock.h"
 #include "tuner/space/search_space.h"
 #include "tuner/version.h"
+#include "tuner/view/best_over_time.h"
 #include "tuner/view/findings.h"
 #include "tuner/view/judged_trials.h"
 #include "tuner/view/log_tail.h"
@@ -454,14 +455,13 @@ std::string sentence_of(const StatusView& seen, const Json& best, const Json& do
 }
 
 /// Of many improvements some, the last one among them. Answers how many are left out.
-std::size_t thin_out(Json& improvements) {
+std::size_t thin_out(std::vector<Improvement>& improvements) {
   const std::size_t all = improvements.size();
   if (all <= most_improvements) return 0;
-  Json kept = Json::array();
   for (std::size_t i = 1; i <= most_improvements; ++i) {
-    kept.push_back(std::move(improvements[i * all / most_improvements - 1]));
+    improvements[i - 1] = improvements[i * all / most_improvements - 1];
   }
-  improvements = std::move(kept);
+  improvements.erase(improvements.begin() + most_improvements, improvements.end());
   return all - most_improvements;
 }
 
@@ -500,7 +500,13 @@ Json report_of(const std::filesystem::path& directory) {
     if (objective == nullptr) throw user_error("there is no single metric that counts");
     return *objective;
   };
-  add_answer(report, "over_time", [&] { return over_time_json(grid, need_one()); });
+  std::vector<Improvement> improvements;
+  report["over_time_left_out"] = 0;
+  add_answer(report, "over_time", [&] {
+    improvements = improvements_of(grid, need_one());
+    report["over_time_left_out"] = thin_out(improvements);
+    return over_time_json(improvements, *objective);
+  });
   report["importance_notices"] = Json::array();
   report["slices"] = Json::array();
   add_answer(report, "importance", [&] {
@@ -511,12 +517,7 @@ Json report_of(const std::filesystem::path& directory) {
   });
   add_answer(report, "curves", [&] { return curves_json(grid, need_one()); });
   std::optional<std::size_t> started_by_best;
-  report["over_time_left_out"] = 0;
-  if (Json& over_time = report["over_time"]; over_time.is_object()) {
-    Json& list = over_time.at("improvements");
-    report["over_time_left_out"] = thin_out(list);
-    if (!list.empty()) started_by_best = list.back().at("trials").get<std::size_t>();
-  }
+  if (!improvements.empty()) started_by_best = improvements.back().trials;
   report["findings"] = findings_json(findings_of(grid, history, started_by_best));
   report["attempts"] = attempts_json(history.attempts);
   report["idle"] = idle_json(history.idle);

@@ -9,7 +9,8 @@ import unittest
 
 from browser import PROGRAM, Browser
 from cli_support import TUNE, Case, main
-from dashboard_test import WAITING, Server
+from dashboard_server import Server
+from dashboard_test import WAITING
 
 HOSTILE = '</script><img src=x onerror="alert(1)">'
 

@@ -289,22 +289,6 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
   return exit_ok;
 }
 
-Json to_json(const std::vector<Improvement>& improvements, const Objective& objective) {
-  Json list = Json::array();
-  for (const Improvement& each : improvements) {
-    list.push_back({{"time", each.time},
-                    {"running_s", each.running_s},
-                    {"trials", each.trials},
-                    {"results", each.results},
-                    {"trial_id", to_string(each.trial)},
-                    {"training_iteration", each.iteration},
-                    {"value", number_json(each.value)}});
-  }
-  return {{"metric", objective.metric},
-          {"mode", to_string(objective.mode)},
-          {"improvements", std::move(list)}};
-}
-
 int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_json) {
   const std::vector<Improvement> improvements = improvements_of(grid, objective);
   std::vector<std::vector<std::string>> rows;
@@ -315,7 +299,7 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
                     format_metric(each.value.value())});
   }
   if (as_json) {
-    print_json(to_json(improvements, objective));
+    print_json(over_time_json(improvements, objective));
   } else {
     print_table({{"running", true},
                  {"date"},
@@ -331,8 +315,20 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
 
 }  // namespace
 
-Json over_time_json(const ResultGrid& grid, const Objective& objective) {
-  return to_json(improvements_of(grid, objective), objective);
+Json over_time_json(const std::vector<Improvement>& improvements, const Objective& objective) {
+  Json list = Json::array();
+  for (const Improvement& each : improvements) {
+    list.push_back({{"time", each.time},
+                    {"running_s", each.running_s},
+                    {"trials", each.trials},
+                    {"results", each.results},
+                    {"trial_id", to_string(each.trial)},
+                    {"training_iteration", each.iteration},
+                    {"value", number_json(each.value)}});
+  }
+  return {{"metric", objective.metric},
+          {"mode", to_string(objective.mode)},
+          {"improvements", std::move(list)}};
 }
 
 Json checkpoints_json(const ResultGrid& grid) {
