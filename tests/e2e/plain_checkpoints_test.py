@@ -271,6 +271,31 @@ for epoch in range(first + 1, 5):
             with open(os.path.join(each["path"], "manifest.json"), encoding="utf-8") as file:
                 self.assertEqual(json.load(file)["metrics"], {"loss": 0.5})
 
+    def test_what_its_end_cuts_off_in_the_background_is_no_checkpoint(self):
+        self.write("cut.py", """
+import os, sys, time
+for epoch in (1, 2):
+    print(f"loss: {1 / epoch}", flush=True)
+    name = f"{sys.argv[1]}/epoch-{epoch}.json"
+    if epoch == 1:
+        open(name, "w").write("whole")
+        time.sleep(0.5)
+    elif os.fork() == 0:
+        with open(name, "w") as file:
+            file.write("ha")
+            file.flush()
+            time.sleep(60)
+time.sleep(0.1)
+""")
+        self.write("cut.json", {
+            "trainable": {"command": [sys.executable, "cut.py", "${checkpoint_dir}", "${args}"],
+                          "plain": {"checkpoints": "epoch-*.json", "saved": "after_result"}},
+            "param_space": {"lr": 0.1}, "metric": "loss", "mode": "min"})
+        done = self.tune("run", "cut.json", "--progress", "lines")
+        self.assertIn("left 1 process running", done.out + done.err)
+        kept = self.json("checkpoints", "results/cut")
+        self.assertEqual([each["training_iteration"] for each in kept], [1], kept)
+
     def test_nothing_behind_a_link_is_touched(self):
         os.makedirs(self.path("home"))
         self.write("home/mine.json", "{}")

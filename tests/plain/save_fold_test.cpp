@@ -588,6 +588,22 @@ TEST_CASE("A save of a model that is not trained yet shifts no iterations", "[un
   }
 }
 
+TEST_CASE("Who saves first, and has saved a model that is not trained, does not claim it trained",
+          "[unit][plain]") {
+  for (const std::int64_t every : {1, 3}) {
+    SaveOrder order;
+    for (int trial = 0; trial < 3; ++trial) {
+      CAPTURE(every, trial);
+      const Run run = run_of({SavedWhen::before_result, 1, 0.001, true, every}, order, 18);
+      CHECK(run.named.size() >= 4);
+      for (std::size_t i = 0; i < run.named.size(); ++i) {
+        CHECK(run.named[i].iteration <= run.rounds[i]);
+      }
+    }
+    CHECK(order.known() == SavedWhen::before_result);
+  }
+}
+
 /// A program that saves each of its rounds and is held up in one of ten of them between its save
 /// and its print; looked at every 20 ms.
 std::vector<SaveFold::Named> named_of_rounds(SavedWhen saves, double round_s, double lag_s) {

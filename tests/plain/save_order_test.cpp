@@ -82,6 +82,46 @@ TEST_CASE("A save that has time for an evaluation or for training on both sides 
   CHECK(told(5, 3600) == after);
 }
 
+TEST_CASE("What is written while a result is printed is near that by its begin alone",
+          "[unit][plain]") {
+  // Printed at 1000 and 1000.5; a thread of it writes for 0.7 s.
+  SaveMoment save{.result_before = PrintTime{1000, PrintTime::watched_lag_s},
+                  .begun_s = 1000.1,
+                  .ended_s = 1000.8,
+                  .result_behind = PrintTime{1000.5, PrintTime::watched_lag_s},
+                  .now_s = 1010};
+  CHECK_FALSE(vote_of(save));
+  REQUIRE(between_results(save));
+  CHECK(between_results(save)->place == Approx(0.2));
+  save.begun_s = 1000.001;
+  REQUIRE(vote_of(save));
+  CHECK(vote_of(save)->when == after);
+  save.begun_s = 1000.499;
+  REQUIRE(vote_of(save));
+  CHECK(vote_of(save)->when == before);
+}
+
+TEST_CASE("A save before the first result may be of that if others lie as near to theirs",
+          "[unit][plain]") {
+  SaveOrder order;
+  CHECK(order.may_be_of_first(60));
+  for (const double until_s : {0.002, 5.0, 0.001}) order.note_until_result(until_s);
+  CHECK(order.may_be_of_first(0.01));
+  CHECK_FALSE(order.may_be_of_first(0.3));
+}
+
+TEST_CASE("The end of who saves several times between two results does not prove that it saves first",
+          "[unit][plain]") {
+  SaveOrder order;
+  order.note_saves(3);
+  order.note_end(before);
+  CHECK(order.known() == std::nullopt);
+  SaveOrder once;
+  once.note_saves(1);
+  once.note_end(before);
+  CHECK(once.known() == before);
+}
+
 TEST_CASE("First saves prove nothing and may contradict times, and how a run ends beats both",
           "[unit][plain]") {
   SaveOrder order;

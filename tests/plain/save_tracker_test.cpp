@@ -122,6 +122,7 @@ class Watched : public SaveTracker::Place {
   std::uint64_t most_printed() const {
     return found_.back().printed_at_most.stdout_bytes / line_bytes;
   }
+  int writes() const { return found_.back().writes; }
   std::string found() {
     std::string text;
     for (const SavedFiles& each : std::exchange(found_, {})) {
@@ -292,6 +293,23 @@ TEST_CASE("A file that is written in its place is whole a quarter of a second af
   }
   watched.pass(2);
   CHECK(watched.found().empty());
+}
+
+TEST_CASE("How often a file was written before it rested is known", "[unit][plain]") {
+  Watched watched;
+  watched.begin();
+  for (const int writes : {1, 3, 2}) {
+    for (int i = 0; i < writes; ++i) {
+      watched.save("last");
+      watched.pass(0.1);
+    }
+    watched.pass(0.4);
+    CHECK(watched.writes() == writes);
+  }
+  watched.save("new");
+  watched.rename("new", "last");
+  watched.pass(0.4);
+  CHECK(watched.writes() == 1);
 }
 
 TEST_CASE("What is open for writing is not whole, under whichever name", "[unit][plain]") {

@@ -159,9 +159,9 @@ void SaveFold::note_kind(Waiting& save) {
   };
   const auto found = std::find_if(last_in_gaps_.begin(), last_in_gaps_.end(), is_it);
   if (found != last_in_gaps_.end()) {
-    found->second = {results, moment, found->second.saves + 1};
+    found->second = {results, moment, found->second.saves + save.what.writes};
   } else if (last_in_gaps_.size() < 3 * most_kinds) {
-    last_in_gaps_.push_back({kind, {results, moment, 1}});
+    last_in_gaps_.push_back({kind, {results, moment, save.what.writes}});
   }
 }
 
@@ -177,6 +177,7 @@ void SaveFold::note_between() {
     between.result_before = printed_[static_cast<std::size_t>(at - 1)].time;
     between.result_behind = printed_[static_cast<std::size_t>(at)].time;
     order_.note_saves(saves);
+    order_.note_until_result(std::max(0.0, between.result_behind->at_s - between.ended_s));
     if (const auto found = between_results(between)) {
       order_.note_between(*found);
       between_ += found->weight;
@@ -288,8 +289,16 @@ bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
     const bool may_lack_all = order() == SavedWhen::before_result || (!order() && printed_.empty());
     return end_ == End::killed && !save.on_signal && may_lack_all;
   }
-  return behind == printed_.begin() && !is_of_only_result(save) && !is_early(now_s) &&
-         !order_of_waiting(save, now_s);
+  if (behind != printed_.begin() || is_of_only_result(save) || is_early(now_s)) return false;
+  const auto when = order_of_waiting(save, now_s);
+  return !when || (when == SavedWhen::before_result && !may_be_of_first(save));
+}
+
+/// A program may also save what it begins with, before it has trained.
+bool SaveFold::may_be_of_first(const Waiting& save) const {
+  const SaveMoment moment = moment_of(save, 0);
+  return moment.result_behind &&
+         order_.may_be_of_first(moment.result_behind->at_s - moment.ended_s);
 }
 
 /// It has ended well with a single result, and nothing tells the order: what it saved before is

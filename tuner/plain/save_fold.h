@@ -48,6 +48,9 @@ struct SavedFiles {
   /// When what it has written anew was written for the first time in this launch, perhaps as a save
   /// that was never whole: the logs had at least these sizes. Nothing: that is not known.
   std::optional<LogSizes> printed_before_first = {};
+  /// How often it was written since it was whole last: who saves again sooner than it rests is
+  /// found once.
+  int writes = 1;
 };
 
 class SaveFold {
@@ -173,6 +176,7 @@ class SaveFold {
   bool is_of_only_result(const Waiting& save) const;
   bool is_guessed(const Waiting& save, double now_s) const;
   bool is_of_no_result(const Waiting& save, double now_s) const;
+  bool may_be_of_first(const Waiting& save) const;
   bool has_all_until(std::int64_t iteration) const;
   static SavedFiles moments_of(const SavedFiles& saved);
   void note_vote(Waiting& save, double now_s);

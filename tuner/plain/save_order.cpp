@@ -35,6 +35,12 @@ bool is_beside(double near_s, double far_s) {
   return far_s > factor_alone * near_s || (near_s <= moment_s && far_s > factor * near_s);
 }
 
+/// From a save to the result behind it. What is written while that is printed is written beside the
+/// training: when it ended tells nothing, and its begin does.
+double until_result(const SaveMoment& save, double behind_s) {
+  return behind_s - (save.ended_s > behind_s ? save.begun_s : save.ended_s);
+}
+
 }  // namespace
 
 std::optional<SaveVote> vote_of(const SaveMoment& save) {
@@ -43,7 +49,8 @@ std::optional<SaveVote> vote_of(const SaveMoment& save) {
   const double lag_s = std::max(save.result_before->lag_s, behind.lag_s);
   if (lag_s > most_lag_s) return std::nullopt;
   const double least_s = 2 * lag_s;
-  const double until = std::max(0.0, behind.at_s - save.ended_s);
+  const double until = save.result_behind ? std::max(0.0, until_result(save, behind.at_s))
+                                          : std::max(0.0, behind.at_s - save.ended_s);
   const double since = std::max(0.0, save.begun_s - save.result_before->at_s);
   if (until >= least_s && is_beside(since, until)) {
     return vote(SavedWhen::after_result, until, since);
@@ -62,7 +69,7 @@ std::optional<SaveVote> vote_of(const SaveMoment& save) {
 std::optional<BetweenResults> between_results(const SaveMoment& save) {
   if (!save.result_before || !save.result_behind || vote_of(save)) return std::nullopt;
   const double since = save.begun_s - save.result_before->at_s;
-  const double until = save.result_behind->at_s - save.ended_s;
+  const double until = until_result(save, save.result_behind->at_s);
   const double near_s = std::min(since, until);
   const double lag_s = std::max(save.result_before->lag_s, save.result_behind->lag_s);
   if (lag_s > most_lag_s || near_s < 2 * lag_s) return std::nullopt;
@@ -75,11 +82,13 @@ std::optional<BetweenResults> between_results(const SaveMoment& save) {
 /// Where the first saves lie proves nothing: one before the first result may be of a model that is
 /// not trained yet, and who has none there may begin to save with its second epoch. But it speaks
 /// against times: training may be so short, and an evaluation so long, that a save lies beside the
-/// result before it. That there was none speaks against a program that saves first.
+/// result before it. That there was none speaks against a program that saves first. Of who saves
+/// several times an epoch the last save of a run is where chance has it.
 std::optional<SavedWhen> SaveOrder::known() const {
   if (end_after_ + end_before_ > 0) {
     const auto ended = most_of(end_after_, end_before_, 1);
-    return ended == SavedWhen::before_result && is_loose() ? earlier_ : ended;
+    const bool may_be_by_clock = is_loose() || most_saves_ > 1;
+    return ended == SavedWhen::before_result && may_be_by_clock ? earlier_ : ended;
   }
   auto timed = most_of(after_, before_ + skipped_, enough);
   if (timed == SavedWhen::before_result && is_loose()) timed.reset();
@@ -106,6 +115,19 @@ void SaveOrder::note_between(const BetweenResults& save) {
   between_ += save.weight;
   const auto places = static_cast<double>(places_.size());
   ++places_.at(static_cast<std::size_t>(std::clamp(save.place * places, 0.0, places - 1)));
+}
+
+void SaveOrder::note_until_result(double until_s) {
+  if (untils_ < until_s_.size()) until_s_.at(untils_++) = until_s;
+}
+
+bool SaveOrder::may_be_of_first(double until_s) const {
+  constexpr double factor = 3;
+  if (untils_ == 0) return true;
+  std::array<double, 7> sorted = until_s_;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(untils_ / 2);
+  std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(untils_));
+  return until_s <= factor * *middle + PrintTime::read_lag_s;
 }
 
 void SaveOrder::note_saves(int saves) {

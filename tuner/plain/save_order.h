@@ -66,6 +66,11 @@ class SaveOrder {
   void note(SavedWhen when, int weight);
   /// That is where the last save before a result lies.
   void note_between(const BetweenResults& save);
+  /// So long after the last save between two results the second one was printed.
+  void note_until_result(double until_s);
+  /// Whether a save before a program's first result may be of that: one of a model that is not
+  /// trained lies an epoch before it, and not as far as other saves do.
+  bool may_be_of_first(double until_s) const;
   /// So many of one kind lie between two results.
   void note_saves(int saves);
   /// A run that began anew has saved in each of the first gaps between results; `is_first`: also
@@ -96,6 +101,8 @@ class SaveOrder {
   int least_saves_ = std::numeric_limits<int>::max();  ///< of a kind, between two results
   int most_saves_ = 0;
   std::array<std::int64_t, 5> places_{};  ///< of those between two results
+  std::array<double, 7> until_s_{};       ///< of the first ones
+  std::size_t untils_ = 0;
   std::int64_t first_after_ = 0;
   std::int64_t first_before_ = 0;
   std::int64_t end_after_ = 0;

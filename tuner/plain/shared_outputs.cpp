@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "tuner/model/paths.h"
+
 namespace tune {
 
 namespace fs = std::filesystem;
@@ -19,7 +21,8 @@ bool is_looked_into(const fs::path& directory, const fs::path& storage) {
   std::error_code ignored;
   return std::find(std::begin(others), std::end(others), directory.filename()) ==
              std::end(others) &&
-         !fs::equivalent(directory, storage, ignored);
+         !fs::equivalent(directory, storage, ignored) &&
+         !fs::exists(paths::spec(directory), ignored);  // another search's
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "tuner/execution/plain/open_files.h"
 #include "tuner/process/process_stat.h"
 #include "tuner/process/system_clock.h"
 
@@ -402,6 +403,7 @@ bool Child::leaves_time_to_end() {
   if (running == 0) return false;
   if (std::exchange(has_left_time_, true)) {
     plain_.session->note_left_running(running);
+    has_cut_off_save_ = plain_.saves && is_saving();
     return false;
   }
   linger_.expires_after(helpers_end);
@@ -409,6 +411,13 @@ bool Child::leaves_time_to_end() {
     if (!error) self->on_exit_ready();
   });
   return true;
+}
+
+bool Child::is_saving() const {
+  const auto all = look_at_checkpoints(plain_.root, plain_.pattern);
+  return std::any_of(all.begin(), all.end(), [this](const CheckpointFiles& files) {
+    return !files_being_written(process_.pid(), files).empty();
+  });
 }
 
 void Child::settle_soon(ChildrenShared& shared) {
@@ -436,7 +445,7 @@ void Child::conclude() {
   next_read_.cancel();
   if (!plain_.saves) return find({}, CheckpointWatch::News::last);
   const bool has_ended_well =
-      status_->signal == 0 &&
+      status_->signal == 0 && !has_cut_off_save_ &&
       (status_->exit_code == 0 || status_->exit_code == plain_.checkpoint_exit_code);
   shared_.watch->end(launch_, has_ended_well);
 }

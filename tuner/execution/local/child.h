@@ -8,6 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,6 +53,8 @@ class Child : public std::enable_shared_from_this<Child> {
   struct Plain {
     std::unique_ptr<PlainSession> session;  ///< null: it speaks the protocol
     bool saves = false;
+    std::filesystem::path root = {};  ///< where it saves, and the names of that: see PlainWatch
+    std::string pattern = {};
     std::optional<int> save_signal = {};
     std::optional<int> checkpoint_exit_code = {};
   };
@@ -105,6 +108,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void wait_for_exit();
   void on_exit_ready();
   bool leaves_time_to_end();
+  bool is_saving() const;
   void drain();
   void conclude();
   void finish();
@@ -143,8 +147,9 @@ class Child : public std::enable_shared_from_this<Child> {
   int seconds_to_leave_ = 0;  ///< it was given so far
   boost::asio::steady_timer next_read_;
   bool has_left_time_ = false;
-  bool is_all_gone_ = false;  ///< of a plain program: printed results may be undelivered
-  int looks_ = 0;             ///< at whether all of it is gone
+  bool has_cut_off_save_ = false;  ///< what it has left running was saving, and was ended
+  bool is_all_gone_ = false;       ///< of a plain program: printed results may be undelivered
+  int looks_ = 0;                  ///< at whether all of it is gone
   bool write_pending_ = false;
   bool faulted_ = false;  ///< and so not listened to any more
   std::uint64_t batch_ = 0;

@@ -237,6 +237,8 @@ class ProcessExecutor::Impl final : private AsioReactor::Client {
         plain.save_signal = watched->what.save_signal;
         plain.checkpoint_exit_code = watched->what.exit_code;
         plain.saves = true;
+        plain.root = watched->what.root;
+        plain.pattern = watched->what.pattern;
         watched->begin = {spawned.stdout_begin, spawned.stderr_begin};
         watched->group = spawned.process.pid();
         look_for_checkpoints();

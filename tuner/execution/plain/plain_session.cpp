@@ -518,7 +518,9 @@ bool PlainSession::is_restored(std::string_view line, const Metrics& metrics) {
   if (!is_first || is_mute_ || restored_.numbers.empty()) return false;
   const bool has_its_count = habits_.count.is_of(saves_.last(), line);
   const FirstResult what = has_its_count ? FirstResult::evaluated : judge_first(metrics, restored_);
-  habits_.trains_first = habits_.trains_first || what == FirstResult::trained;
+  // It may be that of a later iteration than a guess says.
+  const bool has_trained = what == FirstResult::trained && !saves_.began_with_guess();
+  habits_.trains_first = habits_.trains_first || has_trained;
   if (habits_.trains_first && !has_its_count) return false;
   has_result_of_checkpoint_ = what == FirstResult::evaluated;
   remark_restored(line);
