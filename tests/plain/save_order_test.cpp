@@ -110,7 +110,7 @@ TEST_CASE("A save before the first result may be of that if others lie as near t
   CHECK_FALSE(order.may_be_of_first(0.3));
 }
 
-TEST_CASE("The end of who saves several times between two results does not prove that it saves first",
+TEST_CASE("The end of who saves several times between two results proves no order",
           "[unit][plain]") {
   SaveOrder order;
   order.note_saves(3);
