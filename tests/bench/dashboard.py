@@ -24,7 +24,7 @@ from browser import Browser  # noqa: E402
 from dashboard_server import Server  # noqa: E402
 
 AT_ONCE = 4
-#: The newest result is the best one, so the first row of the page's table tells how old it is.
+#: The table is sorted by the last value, so that its first row tells how old the newest result is that the page shows.
 PROGRAM = """import sys, time
 began, rate, count = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
 start = time.time()
@@ -81,7 +81,7 @@ def watch(tune: str, folder: str, minutes: float, rate: float) -> bool:
     trials = int(minutes * 60 * rate / steps)
     pathlib.Path(folder, "program.py").write_text(PROGRAM)
     pathlib.Path(folder, "spec.json").write_text(json.dumps({
-        "name": "load", "storage_path": folder, "metric": "age", "mode": "max", "num_samples": trials, "max_concurrent_trials": AT_ONCE,
+        "name": "load", "storage_path": folder, "metric": "age", "mode": "min", "num_samples": trials, "max_concurrent_trials": AT_ONCE,
         "resources_per_trial": {}, "searcher": "random",
         "trainable": {"command": [sys.executable, "program.py", str(began), str(rate / AT_ONCE), str(steps), "${args_json}"], "plain": {}},
         "param_space": {"x": {"uniform": [0, 1]}, "y": {"choice": ["a", "b"]}}}))
@@ -93,7 +93,12 @@ def watch(tune: str, folder: str, minutes: float, rate: float) -> bool:
     browser.ask("Page.navigate", url=f"http://127.0.0.1:{server.port}/#token={server.token}")
     browser.wait("document.querySelectorAll('[aria-label=trials] tbody tr').length > 0")
     titles = browser.value("[...document.querySelectorAll('[aria-label=trials] thead th')].map((each) => each.innerText)")
-    browser.value(WATCH % (1 + next(i for i, title in enumerate(titles) if "age" in title), began))
+    last = 1 + next(i for i, title in enumerate(titles) if title.startswith("last age"))
+    header = f"document.querySelector('[aria-label=trials] thead th:nth-child({last})')"
+    while browser.value(f"{header}.getAttribute('aria-sort')") != "descending":
+        browser.value(f"{header}.querySelector('button').click()")
+        time.sleep(0.2)
+    browser.value(WATCH % (last, began))
 
     def status() -> dict[str, Any]:
         return json.loads(subprocess.run([tune, "status", "load", "--json"], cwd=folder, capture_output=True, check=True).stdout)
