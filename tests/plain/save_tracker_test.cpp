@@ -122,7 +122,7 @@ class Watched : public SaveTracker::Place {
   std::uint64_t most_printed() const {
     return found_.back().printed_at_most.stdout_bytes / line_bytes;
   }
-  int writes() const { return found_.back().writes; }
+  std::ptrdiff_t writes() const { return std::ssize(found_.back().writes); }
   std::string found() {
     std::string text;
     for (const SavedFiles& each : std::exchange(found_, {})) {

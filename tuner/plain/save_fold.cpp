@@ -152,16 +152,21 @@ void SaveFold::note_kind(Waiting& save) {
   if (known != kinds_.end()) save.save_before_s = known->second;
   kinds_[kind] = moment.ended_s;
   if (!is_placed(save)) return;
-  const std::int64_t results =
-      dropped_ + (first_behind(save.what.printed_before) - printed_.begin());
+  const auto behind = first_behind(save.what.printed_before);
+  const std::int64_t results = dropped_ + (behind - printed_.begin());
+  // Slower than it saves, one may be found with those of several results.
+  const auto written =
+      std::count_if(save.what.writes.begin(), save.what.writes.end(),
+                    [&](const LogSizes& printed) { return first_behind(printed) == behind; });
+  const int saves = std::max(1, static_cast<int>(written));
   const auto is_it = [&](const auto& each) {
     return each.first == kind && each.second.results == results;
   };
   const auto found = std::find_if(last_in_gaps_.begin(), last_in_gaps_.end(), is_it);
   if (found != last_in_gaps_.end()) {
-    found->second = {results, moment, found->second.saves + save.what.writes};
+    found->second = {results, moment, found->second.saves + saves};
   } else if (last_in_gaps_.size() < 3 * most_kinds) {
-    last_in_gaps_.push_back({kind, {results, moment, save.what.writes}});
+    last_in_gaps_.push_back({kind, {results, moment, saves}});
   }
 }
 

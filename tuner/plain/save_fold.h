@@ -48,9 +48,9 @@ struct SavedFiles {
   /// When what it has written anew was written for the first time in this launch, perhaps as a save
   /// that was never whole: the logs had at least these sizes. Nothing: that is not known.
   std::optional<LogSizes> printed_before_first = {};
-  /// How often it was written since it was whole last: who saves again sooner than it rests is
-  /// found once.
-  int writes = 1;
+  /// How far the logs had come when it was written, each time since it was whole last: who saves
+  /// again sooner than it rests is found once.
+  std::vector<LogSizes> writes = {};
 };
 
 class SaveFold {

@@ -197,15 +197,14 @@ SaveTracker::Writing SaveTracker::note_writing(const FileEvent& event, const fs:
   return {printed, false};
 }
 
-void SaveTracker::note_write(Unit& unit, const FileEvent& event, const fs::path& name) {
-  constexpr std::size_t most_files = 16;
+void SaveTracker::note_write(Unit& unit, const FileEvent& event, const fs::path& name,
+                             const LogSizes& printed) {
+  constexpr std::size_t most_files = 16, most_writes = 16;
   if (event.what != What::closed && event.what != What::moved_to) return;
   const auto known = unit.writes.find(name.string());
-  if (known != unit.writes.end()) {
-    ++known->second;
-  } else if (unit.writes.size() < most_files) {
-    unit.writes[name.string()] = 1;
-  }
+  if (known == unit.writes.end() && unit.writes.size() >= most_files) return;
+  std::vector<LogSizes>& writes = unit.writes[name.string()];
+  if (writes.size() < most_writes) writes.push_back(printed);
 }
 
 /// What has happened to one name in a tree, after `printed` at least.
@@ -230,7 +229,7 @@ void SaveTracker::take(const FileEvent& event, const Begun& printed) {
   const auto checkpoint = checkpoint_of(what_.pattern, name);
   if (!checkpoint) return;
   Unit& unit = units_[*checkpoint];
-  note_write(unit, event, name);
+  note_write(unit, event, name, printed.printed);
   if (*checkpoint == name) {
     // A file that gets its name, or is written anew, has nothing of what was there before.
     if (event.what == What::closed) {
@@ -294,12 +293,12 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
     unit.known = unit.seen;
     const Begun begun = begun_at(files, *std::exchange(unit.begun, std::nullopt));
     auto printed_before_first = this->printed_before_first(files, begun.ns);
-    int writes = 1;
-    for (const auto& [name, count] : std::exchange(unit.writes, {})) {
-      writes = std::max(writes, count);
+    std::vector<LogSizes> writes;
+    for (auto& [name, each] : std::exchange(unit.writes, {})) {
+      if (each.size() > writes.size()) writes = std::move(each);
     }
     whole.push_back({std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts,
-                     begun.is_late, begun.is_by_look, printed_before_first, writes});
+                     begun.is_late, begun.is_by_look, printed_before_first, std::move(writes)});
   }
   // By time, and not by name: step-10 comes before step-9.
   std::stable_sort(whole.begin(), whole.end(), [](const SavedFiles& a, const SavedFiles& b) {

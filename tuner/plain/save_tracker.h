@@ -126,7 +126,8 @@ class SaveTracker {
     bool is_renamed = false;          ///< its file got its name by a rename
     bool is_closed = false;           ///< nobody has written to its file since
     Seconds busy_since = never_s;     ///< steady; half-written at all looks since
-    std::map<std::string, int> writes = {};  ///< by file, ended since it was whole last
+    /// By file, how far the logs had come at each write since it was whole last.
+    std::map<std::string, std::vector<LogSizes>> writes = {};
   };
   struct Writing {
     Begun begun;
@@ -141,7 +142,8 @@ class SaveTracker {
   void note_changed(const std::filesystem::path& within, const Begun& printed, bool is_moved);
   Writing note_writing(const FileEvent& event, const std::filesystem::path& name,
                        const Begun& printed);
-  static void note_write(Unit& unit, const FileEvent& event, const std::filesystem::path& name);
+  static void note_write(Unit& unit, const FileEvent& event, const std::filesystem::path& name,
+                         const LogSizes& printed);
   void take(const FileEvent& event, const Begun& printed);
   bool is_known(const Unit& unit, const CheckpointFiles& files) const;
   bool has_closed(Unit& unit, const CheckpointFiles& files);
