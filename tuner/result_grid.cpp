@@ -256,7 +256,9 @@ double ResultGrid::each_row_on_disk(const Trial& trial, const UseRow& use) const
     use(row);
   };
   const auto newest_from = newest().first_iteration(trial.id);
-  const double end = static_cast<double>(newest_from.value_or(trial.iteration + 1));
+  // A trial that goes on while this is looked at has more than this knows of.
+  const double end =
+      static_cast<double>(std::min(newest_from.value_or(trial.iteration + 1), trial.iteration + 1));
   const auto file = paths::trial(directory_, trial.id) / "result.json";
   const LinesRead read = read_result_rows(file, [&](const Metrics& row) {
     const double iteration = row.find("training_iteration").value_or(0);

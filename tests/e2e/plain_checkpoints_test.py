@@ -274,12 +274,13 @@ for epoch in range(first + 1, 5):
     def test_what_its_end_cuts_off_in_the_background_is_no_checkpoint(self):
         self.write("cut.py", """
 import os, sys, time
-for epoch in (1, 2):
+for epoch in (1, 2, 3):
     print(f"loss: {1 / epoch}", flush=True)
     name = f"{sys.argv[1]}/epoch-{epoch}.json"
-    if epoch == 1:
-        open(name, "w").write("whole")
-        time.sleep(0.5)
+    if epoch < 3:
+        with open(name, "w") as file:
+            file.write("whole")
+        time.sleep(0.02 if epoch == 2 else 0.5)
     elif os.fork() == 0:
         with open(name, "w") as file:
             file.write("ha")
@@ -294,7 +295,7 @@ time.sleep(0.1)
         done = self.tune("run", "cut.json", "--progress", "lines")
         self.assertIn("left 1 process running", done.out + done.err)
         kept = self.json("checkpoints", "results/cut")
-        self.assertEqual([each["training_iteration"] for each in kept], [1], kept)
+        self.assertEqual([each["training_iteration"] for each in kept], [1, 2], kept)
 
     def test_nothing_behind_a_link_is_touched(self):
         os.makedirs(self.path("home"))

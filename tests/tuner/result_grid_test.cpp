@@ -1,9 +1,15 @@
 #include "tuner/result_grid.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "tests/support/catch.h"
+#include "tuner/journal/journal.h"
+#include "tuner/model/event.h"
 #include "tuner/model/experiment.h"
 
 namespace tune {
@@ -114,6 +120,56 @@ TEST_CASE("A trial that has reported nothing is not best by its iterations",
   }
   const ResultGrid one(trained({"{}"}), {}, "results");
   CHECK(one.best_trials({"training_iteration", Mode::max}, Scope::last, 1).size() == 1);
+}
+
+TEST_CASE(
+    "Of a trial that goes on, rows that came after its grid was read cost no look at the past",
+    "[grid][unit]") {
+  const auto directory =
+      std::filesystem::temp_directory_path() / ("tune_result_grid_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(directory / "trial_00000");
+  const auto line = [](const std::string& text) {
+    std::string out;
+    append_journal_line(out, text);
+    return out;
+  };
+  std::ofstream(directory / "CURRENT") << "2\n";
+  Result fifth;
+  fifth.training_iteration = 5;
+  fifth.metrics = parse_metrics(R"({"loss":5})");
+  std::string event;
+  append_json(event, {9, 9, ResultReported{TrialId{0}, 1, std::move(fifth), {}}});
+  std::ofstream(directory / "journal-2.jsonl")
+      << line(R"({"journal":1,"generation":2,"first":9})") << line(event);
+  // Whoever reads this stops.
+  std::ofstream(directory / "history.jsonl") << line(R"({"history":99})");
+  std::ofstream rows(directory / "trial_00000" / "result.json");
+  for (int i = 1; i <= 5; ++i) {
+    rows << R"({"training_iteration":)" << i << R"(,"loss":)" << 10 - i << "}\n";
+  }
+  rows.close();
+  Experiment experiment;
+  const auto then = [&](EventBody body) {
+    const std::uint64_t number = experiment.last_event() + 1;
+    experiment.apply({number, static_cast<Seconds>(number), std::move(body)});
+  };
+  then(TrialAdded{TrialId{0}, "{}", "", ""});
+  then(AttemptStarted{TrialId{0}, 1, 0, {}});
+  for (int i = 1; i <= 2; ++i) {
+    Result result;
+    result.training_iteration = i;
+    result.metrics = parse_metrics(R"({"loss":)" + std::to_string(10 - i) + "}");
+    then(ResultReported{TrialId{0}, 1, std::move(result), {}});
+  }
+  ExperimentSpec spec;
+  spec.objectives = {{"loss", Mode::min}};
+  const ResultGrid grid(std::move(experiment), spec, directory);
+  std::vector<double> seen;
+  const Trial& trial = grid.experiment().trial(TrialId{0});
+  REQUIRE_NOTHROW(grid.each_row(
+      trial, [&](const Metrics& row) { seen.push_back(row.find("loss").value_or(0)); }));
+  CHECK(seen == std::vector<double>{9, 8});
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

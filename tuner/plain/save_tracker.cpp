@@ -248,7 +248,8 @@ void SaveTracker::take(const FileEvent& event, const Begun& printed) {
   if (std::exchange(unit.is_untold, false) || !unit.begun) unit.begun = begun.begun;
 }
 
-std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
+std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well,
+                                          const std::set<fs::path>& cut_off) {
   const LogSizes sizes = place_.log_sizes();
   const Seconds rest_s = place_.has_events() ? idle_period_s : blind_period_s;
   std::vector<SavedFiles> whole;
@@ -284,7 +285,8 @@ std::vector<SavedFiles> SaveTracker::look(std::optional<bool> ended_well) {
       // may have been printed that is there by now.
       if (unit.begun->is_by_look) unit.begun->at_most = later(unit.begun->at_most, sizes);
     }
-    if (!is_whole(unit, files, ended_well) || !is_as_seen(files)) {
+    const auto ended = cut_off.contains(files.name) ? std::optional(false) : ended_well;
+    if (!is_whole(unit, files, ended) || !is_as_seen(files)) {
       note_half_written(unit, files);
       continue;
     }

@@ -93,8 +93,10 @@ class SaveTracker {
   void take(const FileEvents& events);
 
   /// What is whole and was not before, in the order of their last changes. `ended_well`: the launch
-  /// is over, by itself and not by a failure, or not so.
-  std::vector<SavedFiles> look(std::optional<bool> ended_well = {});
+  /// is over, by itself and not by a failure, or not so. `cut_off`: names of what was being written
+  /// as its last processes were ended.
+  std::vector<SavedFiles> look(std::optional<bool> ended_well = {},
+                               const std::set<std::filesystem::path>& cut_off = {});
   Seconds next_look() const { return next_look_; }  ///< steady
 
   /// The launch is going to be ended, and may begin a save for so long. One that begins later is

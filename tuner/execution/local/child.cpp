@@ -403,7 +403,7 @@ bool Child::leaves_time_to_end() {
   if (running == 0) return false;
   if (std::exchange(has_left_time_, true)) {
     plain_.session->note_left_running(running);
-    has_cut_off_save_ = plain_.saves && is_saving();
+    if (plain_.saves) cut_off_ = being_saved();
     return false;
   }
   linger_.expires_after(helpers_end);
@@ -413,11 +413,12 @@ bool Child::leaves_time_to_end() {
   return true;
 }
 
-bool Child::is_saving() const {
-  const auto all = look_at_checkpoints(plain_.root, plain_.pattern);
-  return std::any_of(all.begin(), all.end(), [this](const CheckpointFiles& files) {
-    return !files_being_written(process_.pid(), files).empty();
-  });
+std::set<std::filesystem::path> Child::being_saved() const {
+  std::set<std::filesystem::path> names;
+  for (const CheckpointFiles& files : look_at_checkpoints(plain_.root, plain_.pattern)) {
+    if (!files_being_written(process_.pid(), files).empty()) names.insert(files.name);
+  }
+  return names;
 }
 
 void Child::settle_soon(ChildrenShared& shared) {
@@ -445,9 +446,9 @@ void Child::conclude() {
   next_read_.cancel();
   if (!plain_.saves) return find({}, CheckpointWatch::News::last);
   const bool has_ended_well =
-      status_->signal == 0 && !has_cut_off_save_ &&
+      status_->signal == 0 &&
       (status_->exit_code == 0 || status_->exit_code == plain_.checkpoint_exit_code);
-  shared_.watch->end(launch_, has_ended_well);
+  shared_.watch->end(launch_, has_ended_well, std::exchange(cut_off_, {}));
 }
 
 void Child::finish() {

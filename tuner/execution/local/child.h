@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,7 +109,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void wait_for_exit();
   void on_exit_ready();
   bool leaves_time_to_end();
-  bool is_saving() const;
+  std::set<std::filesystem::path> being_saved() const;
   void drain();
   void conclude();
   void finish();
@@ -147,9 +148,10 @@ class Child : public std::enable_shared_from_this<Child> {
   int seconds_to_leave_ = 0;  ///< it was given so far
   boost::asio::steady_timer next_read_;
   bool has_left_time_ = false;
-  bool has_cut_off_save_ = false;  ///< what it has left running was saving, and was ended
-  bool is_all_gone_ = false;       ///< of a plain program: printed results may be undelivered
-  int looks_ = 0;                  ///< at whether all of it is gone
+  /// Names of the checkpoints to which what it has left running was writing, as it was ended.
+  std::set<std::filesystem::path> cut_off_;
+  bool is_all_gone_ = false;  ///< of a plain program: printed results may be undelivered
+  int looks_ = 0;             ///< at whether all of it is gone
   bool write_pending_ = false;
   bool faulted_ = false;  ///< and so not listened to any more
   std::uint64_t batch_ = 0;

@@ -165,7 +165,9 @@ void CheckpointWatch::begin(LaunchId launch, Watched watched) {
   post(Begin{launch, std::move(watched)});
 }
 
-void CheckpointWatch::end(LaunchId launch, bool ended_well) { post(End{launch, ended_well}); }
+void CheckpointWatch::end(LaunchId launch, bool ended_well, std::set<fs::path> cut_off) {
+  post(End{launch, ended_well, std::move(cut_off)});
+}
 
 void CheckpointWatch::quiesce(LaunchId launch, Seconds time_to_begin_s) {
   post(Quiesce{launch, time_to_begin_s});
@@ -237,7 +239,8 @@ void CheckpointWatch::handle(const End& command) {
   std::vector<SavedFiles> last;
   const auto found = launches_.find(command.launch);
   if (found != launches_.end()) {
-    if (command.ended_well) last = found->second->tracker().look(command.ended_well);
+    if (command.ended_well)
+      last = found->second->tracker().look(command.ended_well, command.cut_off);
     launches_.erase(found);
   }
   if (command.ended_well) on_news_(command.launch, std::move(last), News::last);

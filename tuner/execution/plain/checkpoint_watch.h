@@ -58,8 +58,9 @@ class CheckpointWatch : private EventSource {
   /// The launch is going to be ended: answers once it has had time to begin a save, and nothing is
   /// half-written of what began by then.
   void quiesce(LaunchId launch, Seconds time_to_begin_s);
-  /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
-  void end(LaunchId launch, bool ended_well);
+  /// All processes of it are gone. `ended_well`: by itself, and not by a failure. `cut_off`: names
+  /// of checkpoints that were half-written as the last of them were ended.
+  void end(LaunchId launch, bool ended_well, std::set<std::filesystem::path> cut_off = {});
   /// Nobody waits for an answer.
   void forget(LaunchId launch);
 
@@ -76,6 +77,7 @@ class CheckpointWatch : private EventSource {
   struct End {
     LaunchId launch{};
     std::optional<bool> ended_well;  ///< nothing: forget it
+    std::set<std::filesystem::path> cut_off = {};
   };
   using Command = std::variant<Begin, Quiesce, End>;
 
