@@ -604,6 +604,33 @@ TEST_CASE("Who saves first, and has saved a model that is not trained, does not 
   }
 }
 
+TEST_CASE("A model that is not trained is told by the save that tells the order", "[unit][plain]") {
+  SaveOrder order;
+  SaveFold one(order), other(order);
+  one.begin(0, {});
+  other.begin(0, {});
+  std::uint64_t printed = 0;
+  const auto saved = [&](const char* name, double at_s) {
+    const auto ns = static_cast<std::int64_t>(at_s * 1e9);
+    return SavedFiles{{"/saved", name, true, {{"", 1, 1, ns}}}, {printed, 0}, ns};
+  };
+  const auto print = [&](SaveFold& fold, std::int64_t iteration, double at_s) {
+    fold.print(result_of(iteration, iteration), 0, static_cast<std::uint64_t>(iteration),
+               {at_s, PrintTime::watched_lag_s});
+    (void)fold.take();
+  };
+  // Both save before they have trained, and one of them right before its second result.
+  one.save(saved("e-0", 1000), false, 1000);
+  other.save(saved("e-0", 1000), false, 1000);
+  for (SaveFold* const fold : {&one, &other}) print(*fold, 1, 1002);
+  printed = 1;
+  one.save(saved("e-2", 1003.999), false, 1004);
+  print(one, 2, 1004);
+  for (const SaveFold::Named& named : one.name(1004.01)) CHECK(named.files.name == "e-2");
+  CHECK(other.name(1004.01).empty());
+  CHECK(order.known() == SavedWhen::before_result);
+}
+
 /// A program that saves each of its rounds and is held up in one of ten of them between its save
 /// and its print; looked at every 20 ms.
 std::vector<SaveFold::Named> named_of_rounds(SavedWhen saves, double round_s, double lag_s) {

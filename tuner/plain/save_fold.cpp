@@ -341,6 +341,8 @@ void SaveFold::note_vote(Waiting& save, double now_s) {
   if (!own || own->weight <= save.noted) return;
   const int more = own->weight - std::exchange(save.noted, own->weight);
   if (own->when == SavedWhen::before_result) {
+    const SaveMoment moment = moment_of(save, now_s);
+    order_.note_until_result(std::max(0.0, moment.result_behind->at_s - moment.ended_s));
     before_ += more;
     weigh_before();
   } else {
