@@ -148,22 +148,9 @@ TEST_CASE(
     rows << R"({"training_iteration":)" << i << R"(,"loss":)" << 10 - i << "}\n";
   }
   rows.close();
-  Experiment experiment;
-  const auto then = [&](EventBody body) {
-    const std::uint64_t number = experiment.last_event() + 1;
-    experiment.apply({number, static_cast<Seconds>(number), std::move(body)});
-  };
-  then(TrialAdded{TrialId{0}, "{}", "", ""});
-  then(AttemptStarted{TrialId{0}, 1, 0, {}});
-  for (int i = 1; i <= 2; ++i) {
-    Result result;
-    result.training_iteration = i;
-    result.metrics = parse_metrics(R"({"loss":)" + std::to_string(10 - i) + "}");
-    then(ResultReported{TrialId{0}, 1, std::move(result), {}});
-  }
   ExperimentSpec spec;
   spec.objectives = {{"loss", Mode::min}};
-  const ResultGrid grid(std::move(experiment), spec, directory);
+  const ResultGrid grid(trained({R"({"loss":9})", R"({"loss":8})"}), spec, directory);
   std::vector<double> seen;
   const Trial& trial = grid.experiment().trial(TrialId{0});
   REQUIRE_NOTHROW(grid.each_row(
