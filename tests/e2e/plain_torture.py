@@ -5,8 +5,8 @@ is left against what the programs have printed and saved.
     environment: TUNE names the program
 
 A program prints, then saves, or the other way round; a file or a directory, renamed or in its place, each epoch or more
-often, with rests or without any; it names its iterations or does not, and is told when it saves or is not. Each result
-is one of its own, as chance has a part in it. What it saves ends with a checksum. It appends to a file outside of the
+often, with rests or without any; or one file before its print, and others behind that, or in the middle of some epochs.
+It names its iterations or does not, and is told when it saves or is not. Each result is one of its own, as chance has a part in it. What it saves ends with a checksum. It appends to a file outside of the
 experiment what it has found at each start, and what it prints. Afterwards
 
 1. `result.json` of a trial has each iteration once, in order, and of each the result that was printed for it. A gap lies
@@ -35,7 +35,9 @@ SCHEDULERS = ["pbt", "asha_promotion", "asha", "hyperband", "fifo"]
 # How a program saves, and what its spec says of that.
 WAYS = {"rename": {"checkpoints": "last"}, "in_place": {"checkpoints": "last"},
         "complete": {"checkpoints": "c-*", "complete": "complete"}, "directory": {"checkpoints": "c-*"},
-        "all": {}, "all_renamed": {}}
+        "all": {}, "all_renamed": {}, "last_best": {"checkpoints": "model-*.pt"}, "middle": {"checkpoints": "model-*.pt"}}
+# These save files of several kinds, which have no order in common that could be told.
+SEVERAL_KINDS = ("last_best", "middle")
 
 PROGRAM = r'''
 import argparse, hashlib, json, os, random, sys, threading, time
@@ -76,7 +78,9 @@ def renamed(file, text):
 
 def save():
     text = text_of(state)
-    if a.way in ("rename", "in_place"):
+    if a.way in ("last_best", "middle"):
+        renamed(a.out + "/model-last.pt", text)
+    elif a.way in ("rename", "in_place"):
         (renamed if a.way == "rename" else write)(a.out + "/last", text)
     elif a.way in ("all", "all_renamed"):
         for name in ("weights", "state"):
@@ -110,6 +114,9 @@ while state["epoch"] < a.epochs:
         time.sleep(a.pause * random.uniform(0.6, 1.4) / a.saves)
         if i + 1 < a.saves and state["epoch"]:
             save()
+    if a.way == "middle" and state["epoch"] % 3 == 2:
+        renamed(f"{a.out}/model-middle-{state['epoch']}.pt", text_of(state))
+        time.sleep(a.pause * random.uniform(0.6, 1.4))
     loss = state["loss"] * (1 - a.draw / 10) * random.uniform(0.999, 1)
     state = {"epoch": state["epoch"] + 1, "loss": float(f"{loss:.9f}")}
     if a.order == "before_result":
@@ -117,6 +124,8 @@ while state["epoch"] < a.epochs:
     say()
     if a.order == "after_result":
         save()
+    if a.way == "last_best" and random.random() < 0.7:
+        renamed(a.out + "/model-best.pt", text_of(state))
     if a.rest_every and state["epoch"] % a.rest_every == 0:
         time.sleep(1.3)
 '''
@@ -158,12 +167,12 @@ class Experiment:
         (base / "program.py").write_text(PROGRAM)
         self.marker = f"{os.getpid()}-{time.time_ns()}"
         epochs = chance.randint(8, 25)
-        pause = chance.choice([0.05, 0.15, 0.3])
+        pause = chance.choice([0.15, 0.3] if way in SEVERAL_KINDS else [0.05, 0.15, 0.3])
         order = chance.choice(["after_result", "before_result"])
         saves = chance.choice([1, 1, 3]) if order == "after_result" else 1
         rest_every = 0 if epochs * pause > 5 else chance.choice([0, 3])
         # Epochs that are shorter are too short to be told apart.
-        is_told = pause < 0.1 or chance.random() < 0.5
+        is_told = way not in SEVERAL_KINDS and (pause < 0.1 or chance.random() < 0.5)
         has_iterations = chance.random() < 0.5
         plain = {**WAYS[way], **({"saved": order} if is_told else {}),
                  **({"metrics": {"training_iteration": r"epoch=(\d+)"}} if has_iterations else {})}
@@ -288,7 +297,7 @@ class Experiment:
 
 def state_in(path):
     """Of the save that is the last one in there."""
-    files = [file for file in path.rglob("*") if file.name in ("state", "weights", "last")]
+    files = [file for file in path.rglob("*") if file.name in ("state", "weights", "last") or file.suffix == ".pt"]
     states = [json.loads(file.read_text().rpartition("\n")[0]) for file in files]
     require(all(state == states[0] for state in states), path, "has parts of several saves", states)
     return states[0]

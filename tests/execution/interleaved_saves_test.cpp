@@ -26,7 +26,7 @@ constexpr LaunchId launch{1};
 class Machine : public SaveTracker::Place, public EventSource {
  public:
   Machine(std::string epoch, SavedWhen when, std::uint32_t seed)
-      : epoch_(std::move(epoch)), fold_(order_, when), draw_(seed) {
+      : epoch_(std::move(epoch)), fold_(orders_, when), draw_(seed) {
     fold_.begin(0, {});
     tracker_.emplace(
         SaveTracker::Launch{{.root = "/saved", .pattern = "last", .complete = ""}, {}, {}},
@@ -166,7 +166,7 @@ class Machine : public SaveTracker::Place, public EventSource {
   std::map<std::uint64_t, std::int64_t> has_;  ///< the result of each save, by its inode
   std::set<std::string> logs_;
   std::optional<SaveTracker> tracker_;
-  SaveOrder order_;
+  SaveOrders orders_;
   SaveFold fold_;
   std::minstd_rand draw_;
   std::size_t read_ = 0;

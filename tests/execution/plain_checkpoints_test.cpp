@@ -550,7 +550,10 @@ struct Restoring {
     reading.checkpoints->saved = saved;
     if (!count.empty()) reading.metrics.push_back({"training_iteration", count});
     reading.begins_with_guess = is_guess;
-    if (from > 0) reading.restored = parse_metrics(restored);
+    if (from > 0) {
+      reading.restored = parse_metrics(restored);
+      reading.checkpoints->known = {{dir.path(), "last", true, {}}};
+    }
     PlainSession session(LaunchId{1}, std::move(reading), habits, log, log);
     session.begin(earlier.size(), 0);
     protocol::Start start;
@@ -673,9 +676,9 @@ TEST_CASE("A program that goes on behind what its checkpoint claims has saved be
       const char* const missing =
           has == 4 ? "iteration 4 has no row" : "iterations 4 to 5 have no rows";
       if (has > 3) CHECK(told.skipped.front().find(missing) != std::string::npos);
-      const bool is_proven = search.habits.order.known() == SavedWhen::before_result;
+      const bool is_proven = search.habits.orders.of("last")->known() == SavedWhen::before_result;
       CHECK(is_proven == (has == 4));
-      CHECK(search.habits.order.may_be(SavedWhen::after_result) == (has != 4));
+      CHECK(search.habits.orders.of("last")->may_be(SavedWhen::after_result) == (has != 4));
     }
   }
 }
@@ -704,7 +707,7 @@ TEST_CASE("A driver that has seen no count learns it from what its trial has pri
     Restoring search{.habits = {}, .earlier = sample.earlier, .restored = R"({"loss":4.5})"};
     const auto told = search.told(3, epochs(sample.first, 2), true);
     CHECK(told.iterations == std::vector<double>{sample.iteration, sample.iteration + 1});
-    const bool is_proven = search.habits.order.known() == SavedWhen::before_result;
+    const bool is_proven = search.habits.orders.of("last")->known() == SavedWhen::before_result;
     CHECK(is_proven == (sample.iteration == 5));
   }
 }
@@ -718,7 +721,7 @@ TEST_CASE("What a program that counts its results saves behind a guess is none f
     CHECK(told.iterations == std::vector<double>{5, 6});
     CHECK(told.guesses == std::vector<bool>{false});
     CHECK(told.skipped.empty());  // it is told how it saves: something else was lost
-    CHECK(search.habits.order.may_be(SavedWhen::after_result));
+    CHECK(search.habits.orders.of("last")->may_be(SavedWhen::after_result));
   }
   Restoring uncounted{.habits = {}, .saved = SavedWhen::after_result};
   CHECK(uncounted.told(3, "loss: 1.5\n", true).guesses == std::vector<bool>{true});
@@ -745,7 +748,7 @@ TEST_CASE("Which results are missing behind a guess is told by the step of the i
     const auto told = search.told(sample.from, epochs(sample.first, 3, sample.step), true);
     CHECK(told.losses.size() == 3);
     CHECK(told.skipped.size() == (sample.is_skipped ? 1 : 0));
-    CHECK(search.habits.order.known().has_value() == sample.is_skipped);
+    CHECK(search.habits.orders.of("last")->known().has_value() == sample.is_skipped);
   }
 }
 
@@ -756,10 +759,10 @@ TEST_CASE("Results that were lost otherwise prove no order", "[unit][plain]") {
   const auto several = search.told(3, epochs(6, 1), true);
   REQUIRE(several.skipped.size() == 1);
   CHECK(several.skipped.front().find("iterations 4 to 5 have no rows") != std::string::npos);
-  CHECK_FALSE(search.habits.order.known());
-  search.habits.order.note_other_guess();
+  CHECK_FALSE(search.habits.orders.of("last")->known());
+  search.habits.orders.of("last")->note_other_guess();
   CHECK(search.told(3, epochs(5, 1), true).skipped.size() == 1);
-  CHECK_FALSE(search.habits.order.known());
+  CHECK_FALSE(search.habits.orders.of("last")->known());
   // No guess: the program has left out an epoch of its own accord.
   CHECK(search.told(3, epochs(5, 1)).skipped.empty());
 }
@@ -795,7 +798,7 @@ TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit]
   }
   session.say(said);
   // By time; a result came before all saves, too, as of a program that prints first.
-  CHECK_FALSE(habits.order.may_be(SavedWhen::after_result));
+  CHECK_FALSE(habits.orders.of("last")->may_be(SavedWhen::after_result));
 }
 
 TEST_CASE("Who saves, then prints, and is killed in between, has saved no result that is known",

@@ -40,6 +40,7 @@ std::vector<EventBody> one_of_each() {
   checkpoint.commit_s = 1.5;
   checkpoint.slowest_rank = 3;
   checkpoint.order = SavedWhen::before_result;
+  checkpoint.kind = "last-";
   return {
       SessionStarted{"host \"a\"", 12, "0.1"},
       TrialAdded{TrialId{1}, R"({"config":{"x":"}"},"y":[1,2]})", "x=\xc3\xa4", "/a b"},

@@ -482,29 +482,34 @@ TEST_CASE("Saves are counted and measured over all trials", "[experiment]") {
   CHECK(read.saves().slowest == saves.slowest);
 }
 
-TEST_CASE("The order of saves and results is that of the newest checkpoint of which it was known",
+TEST_CASE("The order of a kind of save is that of its newest checkpoint of which it was known",
           "[experiment]") {
   Story story;
   story.add().start();
-  const auto save = [&](int index, std::optional<SavedWhen> order) {
+  const auto save = [&](int index, std::optional<SavedWhen> order, std::string kind = "last") {
     Checkpoint checkpoint;
+    checkpoint.kind = std::move(kind);
     checkpoint.index = index;
     checkpoint.iteration = index;
     checkpoint.order = order;
     story.report(index).then(CheckpointCommitted{TrialId{0}, checkpoint});
   };
   save(1, {});
-  CHECK_FALSE(story.experiment.save_order());
+  CHECK(story.experiment.save_orders().empty());
   save(2, SavedWhen::after_result);
   save(3, SavedWhen::before_result);
   save(4, {});
-  CHECK(story.experiment.save_order() == SavedWhen::before_result);
+  save(5, SavedWhen::after_result, "best");
+  const std::map<std::string, SavedWhen> orders = {{"best", SavedWhen::after_result},
+                                                   {"last", SavedWhen::before_result}};
+  CHECK(story.experiment.save_orders() == orders);
   Experiment read;
   std::string line;
   story.experiment.append_trial(line, TrialId{0});
   read.load_trial(line);
   read.load_totals(Json::parse(story.experiment.save_totals({}).dump()));
-  CHECK(read.save_order() == SavedWhen::before_result);
+  CHECK(read.save_orders() == orders);
+  CHECK(read.trial(TrialId{0}).checkpoints.at(4).kind == "best");
   CHECK(read.trial(TrialId{0}).checkpoints.at(1).order == SavedWhen::after_result);
 }
 

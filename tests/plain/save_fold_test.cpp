@@ -83,10 +83,10 @@ struct World {
     then(AttemptStarted{id, trial().attempt + 1, index, {}, std::nullopt, true});
     rows.erase(rows.upper_bound(trial().iteration), rows.end());
     const Kept from = index != 0 ? kept.at(index) : Kept{};
-    SaveFold fold(order, told);
+    SaveFold fold(orders, told);
     fold.begin(trial().iteration,
                from.label > trial().iteration ? from.ahead : std::vector<PrintedResult>{},
-               from.is_guess);
+               from.is_guess, "last");
     std::deque<Deed> deeds = deeds_of(program, from.epoch, now_s);
     struct Saving {
       SavedFiles files;
@@ -206,7 +206,7 @@ struct World {
   const TrialId id{0};
   Program program;
   std::optional<SavedWhen> told;
-  SaveOrder order;
+  SaveOrders orders;
   Experiment experiment;
   std::map<std::int64_t, double> rows;
   std::map<int, Kept> kept;
@@ -299,7 +299,7 @@ TEST_CASE("Who saves first and counts its results loses one at most to a guess, 
           CHECK(kept.epoch - kept.label >= 0);
           CHECK(kept.epoch - kept.label <= (kept.is_guess ? 1 : 0));
         }
-        if (world.skipped > 0) CHECK(world.order.known() == SavedWhen::before_result);
+        if (world.skipped > 0) CHECK(world.orders.of("last")->known() == SavedWhen::before_result);
       }
     }
   }
@@ -324,8 +324,8 @@ TEST_CASE("A program that is paused while it trains on to its end has all of tha
 
 TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit][plain]") {
   const auto guesses = [](double behind_s, std::optional<SavedWhen> told) {
-    SaveOrder order;
-    SaveFold fold(order, told);
+    SaveOrders orders;
+    SaveFold fold(orders, told);
     fold.begin(0, {});
     std::size_t all = 0, guessed = 0;
     for (std::int64_t i = 1; i <= 8; ++i) {
@@ -356,8 +356,8 @@ TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit
 TEST_CASE("Who is to leave before its order is known has guesses, and may still show it",
           "[unit][plain]") {
   for (const bool is_shown : {true, false}) {
-    SaveOrder order;
-    SaveFold fold(order);
+    SaveOrders orders;
+    SaveFold fold(orders);
     fold.begin(0, {});
     const auto round = [&](std::int64_t i) {
       const double save_s = 1000 + static_cast<double>(i), print_s = save_s + 0.5;
@@ -377,7 +377,7 @@ TEST_CASE("Who is to leave before its order is known has guesses, and may still 
     CHECK(guessed.back().is_guess);
     CHECK_FALSE(guessed.back().order);
     CHECK(fold.is_order_awaited());
-    if (is_shown) order.note_end(SavedWhen::before_result);  // by another trial
+    if (is_shown) orders.of("last")->note_end(SavedWhen::before_result);  // by another trial
     const auto next = round(3);
     REQUIRE(next.size() == 1);
     CHECK(next.back().iteration == (is_shown ? 3 : 2));
@@ -406,8 +406,8 @@ struct Run {
   std::vector<std::int64_t> rounds;  ///< that each of them has
 };
 
-Run run_of(const Round& round, SaveOrder& order, std::int64_t rounds = 12) {
-  SaveFold fold(order);
+Run run_of(const Round& round, SaveOrders& orders, std::int64_t rounds = 12) {
+  SaveFold fold(orders);
   fold.begin(0, {});
   Run run;
   std::vector<std::int64_t> round_at;  // by inode
@@ -477,10 +477,10 @@ TEST_CASE("Where an evaluation lies between print and save no checkpoint claims 
                   has_initial, first);
           // Each hour is looked at every 20 ms, which takes long under the sanitizers.
           if (train_s > 100 && (has_initial || first > 1)) continue;
-          SaveOrder order;
+          SaveOrders orders;
           const Round round{saves, train_s, evaluate_s, has_initial, every, ends_well, first};
           for (int trial = 0; trial < 2; ++trial) {
-            const Run run = run_of(round, order);
+            const Run run = run_of(round, orders);
             // Each is copied before the next one replaces it, but for the very first ones.
             REQUIRE(std::cmp_greater_equal(run.named.size(), 12 / every - 4));
             for (std::size_t i = 0; i < run.named.size(); ++i) {
@@ -506,8 +506,8 @@ TEST_CASE("Of a program that saves more often than it prints each save claims wh
   for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
     const bool is_first = saves == SavedWhen::before_result;
     CAPTURE(is_first);
-    SaveOrder order;
-    SaveFold fold(order, saves);
+    SaveOrders orders;
+    SaveFold fold(orders, saves);
     fold.begin(0, {});
     std::uint64_t printed = 0;
     std::vector<std::int64_t> claimed;
@@ -533,9 +533,9 @@ TEST_CASE("A save that was named as a guess tells the order of those that follow
           "[unit][plain]") {
   // Those of the first trial lie in between; those of the second are beside their results.
   for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
-    SaveOrder order;
+    SaveOrders orders;
     for (const bool is_near : {false, true}) {
-      const Run run = run_of({saves, 2, is_near ? 0.001 : 1.5, false, 3, false}, order, 18);
+      const Run run = run_of({saves, 2, is_near ? 0.001 : 1.5, false, 3, false}, orders, 18);
       REQUIRE(run.named.size() >= 4);
       CHECK(run.named.back().is_guess == !is_near);
       if (is_near) CHECK(run.named.back().iteration == run.rounds.back());
@@ -546,8 +546,8 @@ TEST_CASE("A save that was named as a guess tells the order of those that follow
 TEST_CASE("Times prove nothing against a save before the first result", "[unit][plain]") {
   // It trains in a moment, saves, and evaluates for a second; or it has saved what is not trained.
   for (const bool has_saved_first : {false, true}) {
-    SaveOrder order;
-    SaveFold fold(order);
+    SaveOrders orders;
+    SaveFold fold(orders);
     fold.begin(0, {});
     std::vector<bool> guesses;
     for (std::int64_t i = 1; i <= 6; ++i) {
@@ -570,8 +570,8 @@ TEST_CASE("What was saved by a program that was killed before it printed anythin
           "[unit][plain]") {
   // It may be the model of a result that nobody has seen: all rows behind it would be shifted.
   for (const std::int64_t from : {0, 3}) {
-    SaveOrder order;
-    SaveFold fold(order);
+    SaveOrders orders;
+    SaveFold fold(orders);
     fold.begin(from, {});
     fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {0, 0}, 0}, false, 0);
     fold.end(SaveFold::End::killed);
@@ -580,8 +580,8 @@ TEST_CASE("What was saved by a program that was killed before it printed anythin
 }
 
 TEST_CASE("A save of a model that is not trained yet shifts no iterations", "[unit][plain]") {
-  SaveOrder order;
-  const Run run = run_of({SavedWhen::after_result, 1, 0.001, true}, order);
+  SaveOrders orders;
+  const Run run = run_of({SavedWhen::after_result, 1, 0.001, true}, orders);
   REQUIRE(run.named.size() >= 9);
   for (std::size_t i = 0; i < run.named.size(); ++i) {
     CHECK(run.named[i].iteration == run.rounds[i]);
@@ -591,22 +591,22 @@ TEST_CASE("A save of a model that is not trained yet shifts no iterations", "[un
 TEST_CASE("Who saves first, and has saved a model that is not trained, does not claim it trained",
           "[unit][plain]") {
   for (const std::int64_t every : {1, 3}) {
-    SaveOrder order;
+    SaveOrders orders;
     for (int trial = 0; trial < 3; ++trial) {
       CAPTURE(every, trial);
-      const Run run = run_of({SavedWhen::before_result, 1, 0.001, true, every}, order, 18);
+      const Run run = run_of({SavedWhen::before_result, 1, 0.001, true, every}, orders, 18);
       CHECK(run.named.size() >= 4);
       for (std::size_t i = 0; i < run.named.size(); ++i) {
         CHECK(run.named[i].iteration <= run.rounds[i]);
       }
     }
-    CHECK(order.known() == SavedWhen::before_result);
+    CHECK(orders.of("last")->known() == SavedWhen::before_result);
   }
 }
 
 TEST_CASE("A model that is not trained is told by the save that tells the order", "[unit][plain]") {
-  SaveOrder order;
-  SaveFold one(order), other(order);
+  SaveOrders orders;
+  SaveFold one(orders), other(orders);
   one.begin(0, {});
   other.begin(0, {});
   std::uint64_t printed = 0;
@@ -628,14 +628,14 @@ TEST_CASE("A model that is not trained is told by the save that tells the order"
   print(one, 2, 1004);
   for (const SaveFold::Named& named : one.name(1004.01)) CHECK(named.files.name == "e-2");
   CHECK(other.name(1004.01).empty());
-  CHECK(order.known() == SavedWhen::before_result);
+  CHECK(orders.of("e-")->known() == SavedWhen::before_result);
 }
 
 /// A program that saves each of its rounds and is held up in one of ten of them between its save
 /// and its print; looked at every 20 ms.
 std::vector<SaveFold::Named> named_of_rounds(SavedWhen saves, double round_s, double lag_s) {
-  SaveOrder order;
-  SaveFold fold(order);
+  SaveOrders orders;
+  SaveFold fold(orders);
   fold.begin(0, {});
   std::vector<SaveFold::Named> all;
   std::uint64_t printed = 0;
@@ -690,8 +690,8 @@ TEST_CASE("Of rounds of milliseconds the order is learnt where somebody watches 
 TEST_CASE("Where a result may lie on either side of a save, that tells nothing of the order",
           "[unit][plain]") {
   for (const int bursts : {0, 1}) {
-    SaveOrder order;
-    SaveFold fold(order);
+    SaveOrders orders;
+    SaveFold fold(orders);
     fold.begin(0, {});
     for (std::int64_t i = 1; i <= 6; ++i) {
       const auto end = static_cast<std::uint64_t>(10 * i);
@@ -701,15 +701,16 @@ TEST_CASE("Where a result may lie on either side of a save, that tells nothing o
       fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {end - 10, 0}, ns, {end, 0}, bursts},
                 false, static_cast<double>(i));
     }
-    CHECK(order.known() == (bursts == 0 ? std::optional(SavedWhen::before_result) : std::nullopt));
+    CHECK(orders.of("last")->known() ==
+          (bursts == 0 ? std::optional(SavedWhen::before_result) : std::nullopt));
   }
 }
 
 TEST_CASE("What goes on from a checkpoint whose iteration is a guess counts from a guess",
           "[unit][plain]") {
-  SaveOrder order;
-  SaveFold fold(order, SavedWhen::after_result);
-  fold.begin(3, {}, true);
+  SaveOrders orders;
+  SaveFold fold(orders, SavedWhen::after_result);
+  fold.begin(3, {}, true, "last");
   fold.print(result_of(4, 4), 0, 10, {0});
   CHECK(fold.take());
   fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {10, 0}, 0}, false, 0);
@@ -722,12 +723,12 @@ TEST_CASE("What goes on from a checkpoint whose iteration is a guess counts from
 TEST_CASE("A result that was skipped proves an order where none is known", "[unit][plain]") {
   const auto known_of = [](std::int64_t results, std::optional<SavedWhen> earlier,
                            std::optional<SavedWhen> told) {
-    SaveOrder order;
-    if (earlier) order.note_earlier(*earlier);
-    SaveFold fold(order, told);
-    fold.begin(3, {}, true);
+    SaveOrders orders;
+    if (earlier) orders.of("last")->note_earlier(*earlier);
+    SaveFold fold(orders, told);
+    fold.begin(3, {}, true, "last");
     fold.note_skipped(results);
-    return order.known();
+    return orders.of("last")->known();
   };
   constexpr auto after = SavedWhen::after_result, before = SavedWhen::before_result;
   CHECK(known_of(1, {}, {}) == before);
@@ -740,8 +741,8 @@ TEST_CASE("A result that was skipped proves an order where none is known", "[uni
 TEST_CASE("A guess that was made since results may be missing takes each restore its proof",
           "[unit][plain]") {
   for (const bool is_doubted : {false, true}) {
-    SaveOrder order;
-    SaveFold fold(order);
+    SaveOrders orders;
+    SaveFold fold(orders);
     fold.begin(0, {});
     fold.doubt(is_doubted);
     for (std::int64_t i = 1; i <= 4; ++i) {
@@ -750,11 +751,11 @@ TEST_CASE("A guess that was made since results may be missing takes each restore
     }
     constexpr std::int64_t ns = 4'500'000'000;  // training or an evaluation lies on both sides
     fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {4, 0}, ns}, false, 8);
-    const auto named = fold.name(8);
+    const auto named = fold.name(10.1);
     REQUIRE(named.size() == 1);
     CHECK(named.front().is_guess);
-    order.note_skipped();
-    CHECK(order.known().has_value() == !is_doubted);
+    orders.of("last")->note_skipped();
+    CHECK(orders.of("last")->known().has_value() == !is_doubted);
   }
 }
 
@@ -762,8 +763,8 @@ TEST_CASE(
     "Who came to its end instead of leaving is asked for all that it printed, if that is kept",
     "[unit][plain]") {
   const auto n = static_cast<std::int64_t>(most_printed_ahead) + GENERATE(0, 1);
-  SaveOrder order;
-  SaveFold fold(order, SavedWhen::after_result);
+  SaveOrders orders;
+  SaveFold fold(orders, SavedWhen::after_result);
   fold.begin(0, {});
   fold.leave();
   for (std::int64_t i = 1; i <= n; ++i) {
@@ -776,8 +777,8 @@ TEST_CASE(
 }
 
 TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost", "[unit][plain]") {
-  SaveOrder order;
-  SaveFold fold(order, SavedWhen::after_result);
+  SaveOrders orders;
+  SaveFold fold(orders, SavedWhen::after_result);
   fold.begin(0, {});
   fold.leave();
   const auto n = static_cast<std::int64_t>(most_printed_ahead) + 10;
@@ -797,8 +798,8 @@ TEST_CASE("A script that saves its model and then prints its only result has sav
           "[unit][plain]") {
   using End = SaveFold::End;
   for (const End how : {End::done, End::killed}) {
-    SaveOrder order;
-    SaveFold fold(order);
+    SaveOrders orders;
+    SaveFold fold(orders);
     fold.begin(0, {});
     fold.save({{"/saved", "model", false, {{"", 1, 1, 0}}}, {0, 0}, 0}, false, 0);
     fold.print(result_of(1, 1), 0, 10, {60});
@@ -822,8 +823,8 @@ TEST_CASE("Where nothing tells whether a program saves before it prints, or afte
   for (const Sample& sample :
        {Sample{0.02, {}, true}, Sample{0.02, SavedWhen::before_result, false},
         Sample{1, {}, false}}) {
-    SaveOrder order;
-    SaveFold fold(order, sample.told);
+    SaveOrders orders;
+    SaveFold fold(orders, sample.told);
     fold.begin(0, {});
     double now_s = 1000;
     for (std::int64_t i = 1; i <= 40; ++i) {
@@ -877,8 +878,8 @@ TEST_CASE("Of lines that were printed around a save, the result that was printed
       {before, seen_late(12, 19, 1), 2},            // no result in between
   };
   for (const Sample& sample : samples) {
-    SaveOrder order;
-    SaveFold fold(order, sample.order);
+    SaveOrders orders;
+    SaveFold fold(orders, sample.order);
     fold.begin(0, {});
     for (std::int64_t i = 1; i <= 4; ++i) {
       fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
@@ -900,8 +901,8 @@ TEST_CASE("Of lines that were printed around a save, the result that was printed
 
 TEST_CASE("The last save of a program that saves first claims no result that it may lack",
           "[unit][plain]") {
-  SaveOrder order;
-  SaveFold fold(order, SavedWhen::before_result);
+  SaveOrders orders;
+  SaveFold fold(orders, SavedWhen::before_result);
   fold.begin(0, {});
   for (std::int64_t i = 1; i <= 4; ++i) {
     fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
@@ -920,8 +921,8 @@ TEST_CASE("The last save of a program that saves first claims no result that it 
 
 TEST_CASE("What a stalled driver has found behind its back is not of the result that comes last",
           "[unit][plain]") {
-  SaveOrder order;
-  SaveFold fold(order, SavedWhen::before_result);
+  SaveOrders orders;
+  SaveFold fold(orders, SavedWhen::before_result);
   fold.begin(0, {});
   // It saves each second epoch: 1, a save, and 2 were there when the driver woke; then came 3.
   for (std::int64_t i = 1; i <= 2; ++i) {
@@ -946,8 +947,8 @@ TEST_CASE("A save that was found by looking alone has the result that was printe
       for (const bool is_told : {true, false}) {
         const bool is_first = saves == SavedWhen::before_result;
         CAPTURE(is_first, epoch_s, is_told);
-        SaveOrder order;
-        SaveFold fold(order, is_told ? std::optional(saves) : std::nullopt);
+        SaveOrders orders;
+        SaveFold fold(orders, is_told ? std::optional(saves) : std::nullopt);
         fold.begin(0, {});
         double now_s = 1000;
         for (std::int64_t i = 1; i <= 8; ++i) {
@@ -973,8 +974,8 @@ TEST_CASE("A save that was found by looking alone has the result that was printe
 
 TEST_CASE("A save that was seen late tells nothing of the order", "[unit][plain]") {
   for (const bool is_late : {false, true}) {
-    SaveOrder order;
-    SaveFold fold(order);
+    SaveOrders orders;
+    SaveFold fold(orders);
     fold.begin(0, {});
     for (std::int64_t i = 1; i <= 6; ++i) {
       const auto at_s = static_cast<double>(i);
@@ -985,15 +986,16 @@ TEST_CASE("A save that was seen late tells nothing of the order", "[unit][plain]
       fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {end, 0}, ns, {end, 0}, 0, is_late},
                 false, at_s + 0.01);
     }
-    CHECK(order.known() == (is_late ? std::nullopt : std::optional(SavedWhen::after_result)));
+    CHECK(orders.of("last")->known() ==
+          (is_late ? std::nullopt : std::optional(SavedWhen::after_result)));
   }
 }
 
 TEST_CASE("A save that is found when its program is gone has the result that the end tells",
           "[unit][plain]") {
   for (const auto how : {SaveFold::End::done, SaveFold::End::killed}) {
-    SaveOrder order;
-    SaveFold fold(order);
+    SaveOrders orders;
+    SaveFold fold(orders);
     fold.begin(0, {});
     for (std::uint64_t i = 1; i <= 6; ++i) {
       fold.print(result_of(fold.last() + 1, fold.last() + 1), 0, i,

@@ -701,5 +701,53 @@ TEST_CASE("A save that begins after that time is not waited for", "[unit][plain]
   CHECK(watched.settled() == 2);
 }
 
+TEST_CASE("What is half-written is told with what was printed before it, until it is whole",
+          "[unit][plain]") {
+  Watched watched("e-*");
+  watched.begin();
+  watched.print();
+  watched.pass(0.05);
+  watched.open("e-1");
+  watched.pass(0.05);
+  watched.print();
+  watched.pass(0.05);
+  SavesSeen seen = watched.tracker().seen();
+  CHECK(seen.until.stdout_bytes == 2 * line_bytes);
+  CHECK(seen.told == 0);
+  REQUIRE(seen.unfinished.contains("e-"));
+  CHECK(seen.unfinished.at("e-").stdout_bytes == line_bytes);
+  watched.close("e-1");
+  watched.pass(1);
+  seen = watched.tracker().seen();
+  CHECK(seen.told == 1);
+  CHECK(seen.unfinished.empty());
+  CHECK(watched.found() == "e-1:1");
+  watched.open("e-2");
+  watched.pass(0.02);
+  CHECK(watched.tracker().seen().unfinished.contains("e-"));
+  watched.remove("e-2");
+  watched.pass(1);
+  CHECK(watched.tracker().seen().unfinished.empty());
+}
+
+TEST_CASE("A log that grows in a directory that is complete is no save that is half-written",
+          "[unit][plain]") {
+  Watched watched("c-*", "complete");
+  watched.begin();
+  watched.open("c-1/log");
+  watched.pass(0.05);
+  watched.save("c-1/model");
+  watched.save("c-1/complete");
+  watched.pass(0.1);
+  watched.print();
+  watched.write("c-1/log");
+  watched.pass(0.2);
+  CHECK(watched.found() == "c-1:0");
+  CHECK(watched.tracker().seen().unfinished.empty());
+  watched.open("c-1/model");
+  watched.pass(0.02);
+  CHECK(watched.tracker().seen().unfinished.contains("c-"));
+}
+
 }  // namespace
 }  // namespace tune

@@ -45,8 +45,8 @@ struct Stalled {
 };
 
 std::vector<SaveFold::Named> named_of(const Stalled& stalled, SavedWhen saves, SaveFold::End how) {
-  SaveOrder order;
-  SaveFold fold(order, saves);
+  SaveOrders orders;
+  SaveFold fold(orders, saves);
   fold.begin(0, {});
   std::int64_t iteration = 0;
   const auto print = [&](std::uint64_t end) {

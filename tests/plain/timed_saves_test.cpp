@@ -26,8 +26,8 @@ struct Claims {
 };
 
 /// It renames a file, a millisecond after it began to write it, which is found at once.
-void run(const Program& program, SaveOrder& order, std::mt19937& draw, Claims& claims) {
-  SaveFold fold(order);
+void run(const Program& program, SaveOrders& orders, std::mt19937& draw, Claims& claims) {
+  SaveFold fold(orders);
   fold.begin(0, {});
   std::normal_distribution<double> jitter(1, 0.02);
   std::map<std::string, std::int64_t> has;
@@ -77,11 +77,11 @@ TEST_CASE("Who saves by a clock is hardly ever taken for one that saves before i
     Program program;
     program.period_s = 0.02 * std::pow(30, part(draw));
     program.epoch_s = 0.1 * std::pow(20, part(draw));
-    SaveOrder order;
+    SaveOrders orders;
     const int before = claims.too_many;
     for (int trial = 0; trial < 3; ++trial) {
       program.phase_s = part(draw) * program.period_s;
-      run(program, order, draw, claims);
+      run(program, orders, draw, claims);
     }
     wrong += claims.too_many > before ? 1 : 0;
   }

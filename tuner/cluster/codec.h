@@ -65,7 +65,7 @@ inline constexpr int members_of<Refused> = 2;
 template <>
 inline constexpr int members_of<Reported> = 10;
 template <>
-inline constexpr int members_of<CheckpointFound> = 6;
+inline constexpr int members_of<CheckpointFound> = 7;
 template <>
 inline constexpr int members_of<LaunchAdvisory> = 3;
 template <>
@@ -147,6 +147,9 @@ auto members(Struct& value) {
   } else if constexpr (count == 6) {
     auto& [a, b, c, d, e, f] = value;
     return std::tie(a, b, c, d, e, f);
+  } else if constexpr (count == 7) {
+    auto& [a, b, c, d, e, f, g] = value;
+    return std::tie(a, b, c, d, e, f, g);
   } else if constexpr (count == 8) {
     auto& [a, b, c, d, e, f, g, h] = value;
     return std::tie(a, b, c, d, e, f, g, h);

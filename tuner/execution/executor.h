@@ -93,6 +93,7 @@ struct CheckpointFound {
   std::vector<PrintedResult> ahead = {};
   bool is_guess = false;                ///< nothing told its order: it may be of a later iteration
   std::optional<SavedWhen> order = {};  ///< that tells; nothing: none is known
+  std::string kind = {};                ///< of what is saved in that order, see `kind_of_file`
 };
 
 /// Something about a program that its user will not expect; mostly of one that does not speak the

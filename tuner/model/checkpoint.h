@@ -61,6 +61,8 @@ struct Checkpoint {
   /// The order that told which result it has; nothing: none was known, or its program was told to
   /// save.
   std::optional<SavedWhen> order = {};
+  std::string kind = {};  ///< what is saved in that order: the name that its program gave it, less
+                          ///< digits; empty if that is the whole directory
   /// It is a guess that it is of that iteration: nothing told the order, so it may be of a later
   /// one.
   bool is_guess = false;

@@ -317,6 +317,16 @@ void Experiment::note_end(Trial& trial, const ResultReported& event) const {
   }
 }
 
+/// A program that gives each save a name of its own has no order that could be known.
+void Experiment::note_order(const Checkpoint& checkpoint) {
+  constexpr std::size_t most_kinds = 16;
+  if (!checkpoint.order) return;
+  const bool is_known = save_orders_.contains(checkpoint.kind);
+  if (is_known || save_orders_.size() < most_kinds) {
+    save_orders_[checkpoint.kind] = *checkpoint.order;
+  }
+}
+
 void Experiment::on(const CheckpointCommitted& event, Seconds) {
   Trial& trial = find(event.trial);
   if (trial.checkpoint(event.checkpoint.index) != nullptr) {
@@ -328,7 +338,7 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
     return other.index > event.checkpoint.index;
   });
   checkpoints.insert(after, event.checkpoint);
-  if (event.checkpoint.order) save_order_ = event.checkpoint.order;
+  note_order(event.checkpoint);
   trial.saves = std::max(trial.saves, event.checkpoint.index);
   trial.failed_saves_in_a_row = 0;
   if (event.checkpoint.iteration >= trial.iteration) {

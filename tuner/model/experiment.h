@@ -129,8 +129,8 @@ class Experiment {
   const std::string& ran() const { return ran_; }
 
   /// Whether its program, which saves by itself, does so before it prints a result or after, as the
-  /// newest checkpoint of which that was known says; nothing: it was never known.
-  std::optional<SavedWhen> save_order() const { return save_order_; }
+  /// newest checkpoint of which that was known says; by Checkpoint::kind.
+  const std::map<std::string, SavedWhen>& save_orders() const { return save_orders_; }
 
   /// How many trials were added by hand.
   std::size_t added_by_hand() const { return added_by_hand_; }
@@ -193,6 +193,7 @@ class Experiment {
   void on(const ProcessStarted& event, Seconds time);
   void on(const ResultReported& event, Seconds time);
   void on(const CheckpointCommitted& event, Seconds time);
+  void note_order(const Checkpoint& checkpoint);
   void on(const CheckpointFailed& event, Seconds time);
   void on(const CheckpointsDropped& event, Seconds time);
   void on(const CheckpointDamaged& event, Seconds time);
@@ -246,7 +247,7 @@ class Experiment {
   std::string session_end_;
   std::optional<SessionEnd> session_ended_;
   std::string ran_;
-  std::optional<SavedWhen> save_order_;
+  std::map<std::string, SavedWhen> save_orders_;
   Json spec_changes_ = Json::object();
   SaveStatistics saves_;
   StateCost cost_;

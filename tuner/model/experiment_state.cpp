@@ -238,6 +238,7 @@ void append_members(std::string& out, const Checkpoint& checkpoint) {
   append_key(out, "why");
   append_string(out, checkpoint.triggers.to_string());
   if (checkpoint.order) append_member(out, "order", to_string(*checkpoint.order));
+  if (checkpoint.order && !checkpoint.kind.empty()) append_member(out, "kind", checkpoint.kind);
   append_member_if(out, "is_guess", checkpoint.is_guess);
   append_member(out, "bytes", checkpoint.bytes);
   append_member(out, "save_s", checkpoint.save_s);
@@ -255,6 +256,7 @@ Checkpoint read_checkpoint(const JsonFields& fields) {
   checkpoint.score = fields.number("score");
   checkpoint.triggers = Triggers::parse(fields.text("why"));
   checkpoint.order = parse_saved_when(fields.text_if("order"));
+  checkpoint.kind = fields.text_if("kind");
   checkpoint.is_guess = fields.flag("is_guess");
   checkpoint.bytes = static_cast<std::uint64_t>(fields.integer("bytes"));
   checkpoint.save_s = fields.number("save_s");
@@ -496,7 +498,7 @@ Json Experiment::save_totals(const StateCost& session) const {
   if (session_ended_) totals["session_ended"] = to_string(*session_ended_);
   if (lifetimes_.count() > 0) totals["lifetimes"] = lifetimes_.save();
   if (!spec_changes_.empty()) totals["spec_changes"] = spec_changes_;
-  if (save_order_) totals["save_order"] = to_string(*save_order_);
+  for (const auto& [kind, order] : save_orders_) totals["save_orders"][kind] = to_string(order);
   if (!ran_.empty()) totals["ran"] = Json::parse(ran_);
   return totals;
 }
@@ -539,7 +541,11 @@ void Experiment::load_totals(const Json& totals) {
     session_cost_ = parse_state_cost(totals.at("session_cost"));
     lifetimes_ = Lifetimes::loaded(totals.value("lifetimes", Json::array()));
     spec_changes_ = totals.value("spec_changes", Json::object());
-    save_order_ = parse_saved_when(totals.value("save_order", ""));
+    save_orders_.clear();
+    const Json orders = totals.value("save_orders", Json::object());
+    for (const auto& [kind, order] : orders.items()) {
+      if (const auto when = parse_saved_when(order.get<std::string>())) save_orders_[kind] = *when;
+    }
     if (const auto ran = totals.find("ran"); ran != totals.end()) ran_ = ran->dump();
   } catch (const Json::exception& error) {
     throw std::invalid_argument(std::string("its totals are broken: ") + error.what());

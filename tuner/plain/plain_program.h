@@ -89,8 +89,9 @@ struct PlainWatch {
   std::vector<FileVersion> others;     ///< and is no checkpoint; by name, within `root`
   std::optional<int> save_signal;
   std::optional<int> exit_code;
-  std::optional<SavedWhen> saved = {};    ///< nothing: it is learnt
-  std::optional<SavedWhen> earlier = {};  ///< that was learnt by earlier drivers
+  std::optional<SavedWhen> saved = {};  ///< nothing: it is learnt
+  /// By kind of save, see `kind_of_file`: that was learnt by earlier drivers.
+  std::map<std::string, SavedWhen> earlier = {};
 };
 
 /// How the output of one launch is read.

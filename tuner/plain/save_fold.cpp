@@ -14,10 +14,14 @@ namespace tune {
 namespace {
 
 constexpr double s_per_ns = 1e-9;
+/// So long a save waits for another one that was begun before the same result and is not whole.
+constexpr double most_unfinished_s = 10;
 
 }  // namespace
 
-void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess) {
+void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess,
+                     const std::string& kind) {
+  restored_ = &kind_of(kind);
   began_with_guess_ = is_guess;
   began_ = last_ = taken_ = iteration;
   has_begun_anew_ = has_all_gaps_ = iteration == 0 && ahead.empty();
@@ -26,6 +30,20 @@ void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, b
     began_ = last_ = last_found_ = std::max(began_, result.iteration);
     if (result.iteration > taken_) results_.push_back(std::move(result));
   }
+}
+
+SavesOfKind& SaveFold::kind_of(const std::string& kind) {
+  const auto known = kinds_.find(kind);
+  if (known != kinds_.end()) return known->second;
+  SaveOrder* const order = orders_.of(kind);
+  return order != nullptr ? kinds_.emplace(kind, SavesOfKind(order)).first->second : others_;
+}
+
+bool SaveFold::is_order_awaited() const {
+  const bool is_known = std::any_of(kinds_.begin(), kinds_.end(),
+                                    [this](const auto& kind) { return order(kind.second); });
+  const bool has_saved = !waiting_.empty() || last_found_ > began_;
+  return !is_known && !end_ && has_saved && printed_.size() < most_printed_first;
 }
 
 void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time) {
@@ -46,7 +64,7 @@ void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, P
 
 /// A guess that was made although the order is known has another reason.
 void SaveFold::note_skipped(std::int64_t results) {
-  if (results == 1 && !order()) order_.note_skipped();
+  if (results == 1 && !order(*restored_)) restored_->note_skipped();
 }
 
 bool SaveFold::stay() {
@@ -55,14 +73,16 @@ bool SaveFold::stay() {
 }
 
 void SaveFold::save(SavedFiles saved, bool on_signal, double now_s) {
-  if (saved.is_by_look) place_by_time(saved);
-  waiting_.push_back({.what = std::move(saved), .on_signal = on_signal, .found_s = now_s});
+  ++told_saves_;
+  SavesOfKind& kind = kind_of(kind_of_file(saved.files.name.string()));
+  if (saved.is_by_look) place_by_time(saved, kind);
+  waiting_.push_back(
+      {.what = std::move(saved), .kind = &kind, .on_signal = on_signal, .found_s = now_s});
   Waiting& save = waiting_.back();
-  if (!told_) note_kind(save);
+  if (!told_) note_place(save);
   note_gap(save);
-  const std::int64_t behind =
-      is_lost_in_prints(save) ? -1 : iteration_before(first_behind(save.what.printed_before));
-  saved_behind_ = {saved_behind_.back(), behind};
+  kind.note_behind(
+      is_lost_in_prints(save) ? -1 : iteration_before(first_behind(save.what.printed_before)));
   name_waiting(now_s);
 }
 
@@ -91,9 +111,9 @@ std::deque<SaveFold::Printed>::const_iterator SaveFold::first_behind(
 /// Of what was printed between two looks: the results that came before the save by their times.
 /// Lines are read somewhat late, so one that is read right behind a save may be either; then it
 /// counts as who prints first has it, unless the order is known, and tells of no order.
-void SaveFold::place_by_time(SavedFiles& saved) const {
+void SaveFold::place_by_time(SavedFiles& saved, const SavesOfKind& kind) const {
   const double ended_s = static_cast<double>(saved.files.changed_ns()) * s_per_ns;
-  const bool saves_first = order() == SavedWhen::before_result;
+  const bool saves_first = order(kind) == SavedWhen::before_result;
   const auto most = first_behind(saved.printed_at_most);
   for (auto result = first_behind(saved.printed_before); result < most; ++result) {
     const double first_s = result->time.at_s - result->time.lag_s;
@@ -143,60 +163,37 @@ std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) con
   return is_placed(save) ? vote_of(moment_of(save, now_s)) : std::nullopt;
 }
 
-/// "epoch-4" and "epoch-5" are of one kind. Where more are than are kept, none is noted.
-void SaveFold::note_kind(Waiting& save) {
-  const std::string kind = kind_of_file(save.what.files.name.string());
-  const auto known = kinds_.find(kind);
-  if (known == kinds_.end() && kinds_.size() >= most_kinds) return;
+/// "epoch-4" and "epoch-5" are of one kind.
+void SaveFold::note_place(Waiting& save) {
   const SaveMoment moment = moment_of(save, 0);
-  if (known != kinds_.end()) save.save_before_s = known->second;
-  kinds_[kind] = moment.ended_s;
-  if (!is_placed(save)) return;
+  save.save_before_s = save.kind->note_end_of_save(moment.ended_s);
   const auto behind = first_behind(save.what.printed_before);
   const std::int64_t results = dropped_ + (behind - printed_.begin());
+  save.kind->note_after(results);
+  if (!is_placed(save)) return;
   // Slower than it saves, one may be found with those of several results.
   const auto written =
       std::count_if(save.what.writes.begin(), save.what.writes.end(),
                     [&](const LogSizes& printed) { return first_behind(printed) == behind; });
-  const int saves = std::max(1, static_cast<int>(written));
-  const auto is_it = [&](const auto& each) {
-    return each.first == kind && each.second.results == results;
-  };
-  const auto found = std::find_if(last_in_gaps_.begin(), last_in_gaps_.end(), is_it);
-  if (found != last_in_gaps_.end()) {
-    found->second = {results, moment, found->second.saves + saves};
-  } else if (last_in_gaps_.size() < 3 * most_kinds) {
-    last_in_gaps_.push_back({kind, {results, moment, saves}});
-  }
+  save.kind->note_in_gap(results, moment, std::max(1, static_cast<int>(written)));
 }
 
-/// A save is found some time after it was made: so it is judged one result later than it could be.
 void SaveFold::note_between() {
-  const std::int64_t all = dropped_ + static_cast<std::int64_t>(printed_.size());
-  std::erase_if(last_in_gaps_, [&](const auto& each) {
-    const auto& [results, moment, saves] = each.second;
-    if (results + 2 > all) return false;
+  const auto fill_in = [this](std::int64_t results, SaveMoment& moment) {
     const std::int64_t at = results - dropped_;
-    if (at < 1) return true;
-    SaveMoment between = moment;
-    between.result_before = printed_[static_cast<std::size_t>(at - 1)].time;
-    between.result_behind = printed_[static_cast<std::size_t>(at)].time;
-    order_.note_saves(saves);
-    order_.note_until_result(std::max(0.0, between.result_behind->at_s - between.ended_s));
-    if (const auto found = between_results(between)) {
-      order_.note_between(*found);
-      between_ += found->weight;
-    }
+    if (at < 1) return false;
+    moment.result_before = printed_[static_cast<std::size_t>(at - 1)].time;
+    moment.result_behind = printed_[static_cast<std::size_t>(at)].time;
     return true;
-  });
-  weigh_before();
+  };
+  for (auto& [name, kind] : kinds_) kind.judge_gaps(all_printed(), fill_in);
 }
 
 /// Of the order as it is known by now, or nothing.
 std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double now_s) const {
-  if (const auto known = order()) return known;
+  if (const auto known = order(*save.kind)) return known;
   const auto own = vote_at(save, now_s);
-  if (!own || !order_.may_be(own->when)) return std::nullopt;
+  if (!own || !save.kind->may_be(own->when)) return std::nullopt;
   // Of several between two results, any may lie beside one by chance.
   const auto behind = first_behind(save.what.printed_before);
   const bool is_one_of_several = save.save_before_s && behind != printed_.begin() &&
@@ -205,27 +202,39 @@ std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double 
   return is_sure ? std::optional(own->when) : std::nullopt;
 }
 
-/// The first saves of a search wait until it is known how it saves: for some results and, where
+/// When the fourth result of those was printed among which it has saved the kind; nothing: that is
+/// to come.
+std::optional<double> SaveFold::fourth_result_s(const SavesOfKind& kind) const {
+  const std::int64_t first = std::max<std::int64_t>(0, kind.first_after().value_or(0) - 1);
+  const std::int64_t fourth = first + most_printed_first - 1;
+  if (fourth >= all_printed()) return std::nullopt;
+  return fourth < dropped_ ? 0 : printed_[static_cast<std::size_t>(fourth - dropped_)].time.at_s;
+}
+
+/// The first saves of a kind wait until it is known how it is saved: for some results and, where
 /// those come soon after each other, some time. No longer: where nothing tells the order, the next
 /// save would replace each in its place before it was copied, and none would be kept. One before
 /// the first result has nothing to be named by until then, and gives way to those behind it.
-bool SaveFold::is_early(double now_s) const {
+bool SaveFold::is_early(const Waiting& save, double now_s) const {
   constexpr double short_s = 0.5, long_s = 2;
-  if (order() || end_) return false;
+  if (order(*save.kind) || save.kind->is_untold() || end_) return false;
   // It may have more than its begin already: what is saved before its first result might have two.
   const bool is_unsettled = began_with_guess_ && printed_.empty();
-  if (is_leaving_) return is_unsettled;
+  // Who has saved what it leaves with may show the order of the rest until it has ended.
+  if (is_leaving_) {
+    return is_unsettled || (has_checkpoint_of_last() && !is_order_awaited());
+  }
   const auto is_over = [&](const Waiting& of) {
     return first_behind(of.what.printed_before) != printed_.begin() && now_s - of.found_s > long_s;
   };
   if (std::any_of(waiting_.begin(), waiting_.end(), is_over)) return false;
-  if (printed_.empty() || printed_.size() < most_printed_first) return true;
-  return now_s - printed_[most_printed_first - 1].time.at_s < short_s;
+  const auto fourth_s = fourth_result_s(*save.kind);
+  return !fourth_s || now_s - *fourth_s < short_s;
 }
 
 /// Which result the one that was found first has; nothing: that is to come.
 std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
-  if (is_early(now_s)) return std::nullopt;
+  if (is_early(save, now_s)) return std::nullopt;
   const auto behind = first_behind(save.what.printed_before);
   if (is_lost_in_prints(save)) return least_iteration_of(save);
   // A script that saves its model, then prints what it is worth.
@@ -235,6 +244,10 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
   // It was followed by another one of the kind: it has no result of its own, and more than that
   // before it.
   if (behind != printed_.end() && has_another_before_result()) return iteration_before(behind);
+  if (behind != printed_.end() && may_have_another_before_result()) {
+    const bool is_awaited = now_s - behind->time.at_s < most_unfinished_s;
+    return is_awaited ? std::nullopt : std::optional(iteration_before(behind));
+  }
   if (behind != printed_.end()) return behind->iteration;
   // Behind the last result there is none: what is saved there is that of the last one.
   return end_ ? std::optional(iteration_before(behind)) : std::nullopt;
@@ -260,20 +273,33 @@ bool SaveFold::has_another_before_result() const {
   });
 }
 
+/// Whether one may yet be found: it is half-written, or not told, or nobody has looked so far. It
+/// may also be a log that lies among what is saved.
+bool SaveFold::may_have_another_before_result() const {
+  if (!seen_ || end_) return false;
+  const SavedFiles& first = waiting_.front().what;
+  const auto behind = first_behind(first.printed_before);
+  if (seen_->told != told_saves_ || first_behind(seen_->until) <= behind) return true;
+  const auto unfinished = seen_->unfinished.find(kind_of_file(first.files.name.string()));
+  return unfinished != seen_->unfinished.end() && first_behind(unfinished->second) <= behind;
+}
+
 /// Several results were printed before anybody looked, since the driver stood still or epochs are
 /// very short: which of them came before the save is not known.
 bool SaveFold::is_lost_in_prints(const Waiting& save) const {
   if (save.what.bursts == 0 || is_of_only_result(save)) return false;
   // A burst before it may be a heading, or a result: of who saves behind results it is that, if
   // somebody looked before the next one could come.
-  const std::ptrdiff_t most = save.what.is_late || order() == SavedWhen::before_result ? 0 : 1;
+  const std::ptrdiff_t most =
+      save.what.is_late || order(*save.kind) == SavedWhen::before_result ? 0 : 1;
   return first_behind(save.what.printed_at_most) - first_behind(save.what.printed_before) > most;
 }
 
 /// The first of the results among which it is lost, or the one before that.
 std::int64_t SaveFold::least_iteration_of(const Waiting& save) const {
   const auto behind = first_behind(save.what.printed_before);
-  return order() == SavedWhen::before_result ? behind->iteration : iteration_before(behind);
+  return order(*save.kind) == SavedWhen::before_result ? behind->iteration
+                                                       : iteration_before(behind);
 }
 
 /// It is lost in prints, and what a program that has ended well has saved last. A trial that is to
@@ -291,10 +317,11 @@ bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
   if (is_lost_in_prints(save)) return !is_last_of_all(save);
   const auto behind = first_behind(save.what.printed_before);
   if (behind == printed_.end()) {
-    const bool may_lack_all = order() == SavedWhen::before_result || (!order() && printed_.empty());
+    const auto known = order(*save.kind);
+    const bool may_lack_all = known == SavedWhen::before_result || (!known && printed_.empty());
     return end_ == End::killed && !save.on_signal && may_lack_all;
   }
-  if (behind != printed_.begin() || is_of_only_result(save) || is_early(now_s)) return false;
+  if (behind != printed_.begin() || is_of_only_result(save) || is_early(save, now_s)) return false;
   const auto when = order_of_waiting(save, now_s);
   return !when || (when == SavedWhen::before_result && !may_be_of_first(save));
 }
@@ -303,13 +330,13 @@ bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
 bool SaveFold::may_be_of_first(const Waiting& save) const {
   const SaveMoment moment = moment_of(save, 0);
   return moment.result_behind &&
-         order_.may_be_of_first(moment.result_behind->at_s - moment.ended_s);
+         save.kind->may_be_of_first(moment.result_behind->at_s - moment.ended_s);
 }
 
 /// It has ended well with a single result, and nothing tells the order: what it saved before is
 /// hardly a model that is not trained.
 bool SaveFold::is_of_only_result(const Waiting& save) const {
-  return end_ == End::done && printed_.size() == 1 && !order() &&
+  return end_ == End::done && printed_.size() == 1 && !order(*save.kind) &&
          first_behind(save.what.printed_before) == printed_.begin();
 }
 
@@ -317,11 +344,16 @@ bool SaveFold::is_of_only_result(const Waiting& save) const {
 /// which of several that were printed around it is its own.
 bool SaveFold::is_guessed(const Waiting& save, double now_s) const {
   if (is_lost_in_prints(save)) {
-    return order() != SavedWhen::before_result ||
+    return order(*save.kind) != SavedWhen::before_result ||
            std::next(first_behind(save.what.printed_before)) != printed_.end();
   }
-  if (is_of_only_result(save) || order_of_waiting(save, now_s)) return false;
-  return !(end_ == End::done && first_behind(save.what.printed_before) == printed_.end());
+  if (is_of_only_result(save)) return false;
+  const auto behind = first_behind(save.what.printed_before);
+  if (const auto when = order_of_waiting(save, now_s)) {
+    return when == SavedWhen::before_result && behind != printed_.end() &&
+           !has_another_before_result() && may_have_another_before_result();
+  }
+  return !(end_ == End::done && behind == printed_.end());
 }
 
 /// Its times and places alone: a directory may have thousands of files.
@@ -340,22 +372,10 @@ void SaveFold::note_vote(Waiting& save, double now_s) {
   const auto own = is_lost_in_prints(save) ? std::nullopt : vote_at(save, now_s);
   if (!own || own->weight <= save.noted) return;
   const int more = own->weight - std::exchange(save.noted, own->weight);
-  if (own->when == SavedWhen::before_result) {
-    const SaveMoment moment = moment_of(save, now_s);
-    order_.note_until_result(std::max(0.0, moment.result_behind->at_s - moment.ended_s));
-    before_ += more;
-    weigh_before();
-  } else {
-    order_.note(own->when, more);
-  }
-}
-
-/// In one run, saves are beside the next result or they are not: who saves by a clock is beside one
-/// now and then. One in four may be held up.
-void SaveFold::weigh_before() {
-  constexpr int most_doubt = 3;
-  const int counts = before_ > most_doubt * between_ ? before_ : 0;
-  order_.note(SavedWhen::before_result, counts - std::exchange(before_counts_, counts));
+  const SaveMoment moment = moment_of(save, now_s);
+  const double until_s =
+      moment.result_behind ? std::max(0.0, moment.result_behind->at_s - moment.ended_s) : 0;
+  save.kind->note_vote(own->when, more, until_s);
 }
 
 void SaveFold::name_waiting(double now_s) {
@@ -376,17 +396,21 @@ void SaveFold::name_waiting(double now_s) {
       if (!is_first_replaced()) last_found_ = std::max(last_found_, *iteration);
       // What comes behind it may tell the order of those that follow, or speak against it.
       if (!told_ && voting_.size() < most_voting)
-        voting_.push_back({.what = moments_of(save.what), .save_before_s = save.save_before_s});
+        voting_.push_back({.what = moments_of(save.what),
+                           .kind = save.kind,
+                           .save_before_s = save.save_before_s});
       const bool is_guess = is_guessed(save, now_s);
-      if (is_lost || is_doubted_) order_.note_other_guess();
+      if (is_lost || is_doubted_) save.kind->note_other_guess();
       const bool has_next = first_behind(save.what.printed_before) != printed_.end();
       // At an end that cuts the next result off nothing is known of how it saves.
       has_guessed_ = has_guessed_ || (is_guess && has_next && !is_lost);
+      std::string kind = kind_of_file(save.what.files.name.string());
       named_.push_back({.iteration = *iteration,
                         .files = std::move(save.what.files),
                         .on_signal = save.on_signal,
                         .is_guess = is_guess || began_with_guess_ || is_doubted_,
-                        .order = order()});
+                        .order = order(*save.kind),
+                        .kind = std::move(kind)});
     } else if (!is_lost && first_behind(save.what.printed_before) != printed_.end()) {
       has_left_out_ = true;
     }
@@ -394,8 +418,7 @@ void SaveFold::name_waiting(double now_s) {
   }
 }
 
-/// In which of the first gaps between its results it was saved. One save in each of them is the
-/// habit of a program that saves each round.
+/// In which of the first gaps between its results it was saved.
 void SaveFold::note_gap(const Waiting& save) {
   const auto behind = first_behind(save.what.printed_before);
   const bool may_be_later =
@@ -407,39 +430,17 @@ void SaveFold::note_gap(const Waiting& save) {
   const bool has_first = first && first_behind(*first) == printed_.begin();
   // Dropped from the front, the first result is not there any more.
   const bool knows_first = printed_.empty() || printed_.front().iteration == began_ + 1;
-  if (has_begun_anew_ && knows_first && (is_first || has_first)) order_.note_saved_first();
-  if (has_first && gap > 0 && first_gaps_[0] == 0) first_gaps_[0] = 1;
-  if (!has_all_gaps_ || gap >= first_gaps_.size()) return;
-  const bool is_last = gap + 1 == first_gaps_.size();
-  if (++first_gaps_[gap] == 1 && is_last && first_gaps_[1] > 0) {
-    order_.note_first_saves(first_gaps_[0] > 0);
-  }
+  if (has_begun_anew_ && knows_first && (is_first || has_first)) save.kind->note_saved_first();
+  if (has_first && gap > 0) save.kind->note_begun_first();
+  if (has_all_gaps_) save.kind->note_first_gap(gap);
 }
 
-/// Who saves after each result has a save behind the last one, who saves before has none: that
-/// tells also where epochs are too short for their times to. Where its first saves are known, too,
-/// no other order is left: one more at the begin, or at the end, may be of another kind.
 void SaveFold::note_last_saves() {
-  if (printed_.size() < 2) return;
-  const std::int64_t last = printed_.back().iteration,
-                     before = std::prev(printed_.end(), 2)->iteration;
-  const bool is_each = saved_behind_[1] > saved_behind_[0] && saved_behind_[0] >= began_;
-  if (!is_each) return;
-  const auto note = [this](SavedWhen when) {
-    // Without them a save behind the last result may be one more of who saves first.
-    if (!has_all_gaps_) {
-      if (when == SavedWhen::before_result) order_.note(when, SaveOrder::enough);
-      return;
-    }
-    const bool has_first = first_gaps_[0] > 0;
-    if (has_first == (when == SavedWhen::before_result)) order_.note_end(when);
-  };
-  if (saved_behind_[1] == last && saved_behind_[0] == before) {
-    note(SavedWhen::after_result);
-  } else if (saved_behind_[1] == before && printed_.size() > 2 &&
-             saved_behind_[0] == std::prev(printed_.end(), 3)->iteration) {
-    note(SavedWhen::before_result);
+  std::vector<std::int64_t> last;
+  for (auto at = printed_.rbegin(); at != printed_.rend() && last.size() < 3; ++at) {
+    last.push_back(at->iteration);
   }
+  for (auto& [name, kind] : kinds_) kind.note_done(last, began_, has_all_gaps_);
 }
 
 /// Whether it is known what it printed of all iterations that were not taken, up to this one.

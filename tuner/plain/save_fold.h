@@ -5,7 +5,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -16,6 +16,7 @@
 
 #include "tuner/plain/plain_program.h"
 #include "tuner/plain/save_order.h"
+#include "tuner/plain/saves_of_kind.h"
 
 namespace tune {
 
@@ -53,31 +54,46 @@ struct SavedFiles {
   std::vector<LogSizes> writes = {};
 };
 
+/// How far it is known what a program saves.
+struct SavesSeen {
+  /// All saves that were begun before the logs had these sizes are told, or unfinished.
+  LogSizes until;
+  std::size_t told = 0;  ///< saves of the launch
+  /// By kind, what the logs had at least when the first of those that are unfinished was begun.
+  std::map<std::string, LogSizes> unfinished = {};
+};
+
 class SaveFold {
  public:
-  /// `order`: of the program, from all runs of it; outlives this. `told`: by the user.
-  explicit SaveFold(SaveOrder& order, std::optional<SavedWhen> told = {})
-      : order_(order), told_(told) {}
+  /// `orders`: of the program, from all runs of it; outlives this. `told`: by the user.
+  explicit SaveFold(SaveOrders& orders, std::optional<SavedWhen> told = {})
+      : orders_(orders), told_(told) {}
+  SaveFold(const SaveFold&) = delete;
+  SaveFold& operator=(const SaveFold&) = delete;
 
   /// The program goes on from `iteration`; `ahead`: results that its checkpoint has beyond that.
   /// `is_guess`: the checkpoint may have one iteration more, and so may everything counted from it.
-  void begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess = false);
+  /// `kind`: of that checkpoint.
+  void begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess = false,
+             const std::string& kind = {});
 
   /// A result; its line ends before the byte `end` of the log.
   void print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time);
   /// `on_signal`: since it was told to save or to end.
   void save(SavedFiles saved, bool on_signal, double now_s);
   /// There was one of which nobody will say more.
-  void lose_save() { has_all_gaps_ = false; }
+  void lose_save() {
+    has_all_gaps_ = false;
+    ++told_saves_;
+  }
+  /// From now on a save is given the result behind it once no other one can lie between the two.
+  void watch(SavesSeen seen) { seen_ = std::move(seen); }
   /// The program is leaving: results that it prints from now on are only named in its saves, and
   /// never taken.
   void leave() { is_leaving_ = true; }
   /// It has saved, and nothing tells which result that has: it, or another trial, may do so soon.
   /// Of one that has printed several results, and has not shown it, nothing is awaited.
-  bool is_order_awaited() const {
-    const bool has_saved = !waiting_.empty() || last_found_ > began_;
-    return !order() && !end_ && has_saved && printed_.size() < most_printed_first;
-  }
+  bool is_order_awaited() const;
   /// Whether results may be missing: then it may have more iterations than are counted.
   void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
   bool is_doubted() const { return is_doubted_; }
@@ -116,7 +132,8 @@ class SaveFold {
     /// Nothing tells the order, or told that of what it goes back to, or results may be missing:
     /// it may have more iterations.
     bool is_guess = false;
-    std::optional<SavedWhen> order = {};  ///< of the program, as far as it is known
+    std::optional<SavedWhen> order = {};  ///< of its kind, as far as it is known
+    std::string kind = {};                ///< see `kind_of_file`
   };
   /// The named saves of results that were taken; if the program is leaving, all of them.
   std::vector<Named> name(double now_s);
@@ -143,33 +160,33 @@ class SaveFold {
   /// A checkpoint of which it is not known yet which result it has.
   struct Waiting {
     SavedFiles what;
+    SavesOfKind* kind;
     bool on_signal = false;
     int noted = 0;                             ///< the weight of its votes on the order so far
     double found_s = 0;                        ///< Unix time
     std::optional<double> save_before_s = {};  ///< one of its kind ended then, Unix time
   };
-  /// The last save of a kind between two results.
-  struct LastInGap {
-    std::int64_t results = 0;  ///< printed before it
-    SaveMoment moment;
-    int saves = 0;  ///< of the kind
-  };
   static constexpr std::size_t most_printed = 10'000;
   static constexpr std::size_t most_printed_first = 4;
   static constexpr std::size_t most_voting = 16;
-  static constexpr std::size_t most_kinds = 16;
 
   std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
-  void place_by_time(SavedFiles& saved) const;
+  void place_by_time(SavedFiles& saved, const SavesOfKind& kind) const;
   std::int64_t iteration_before(std::deque<Printed>::const_iterator behind) const;
   std::int64_t iteration_just_before(const SavedFiles& saved) const;
-  std::optional<SavedWhen> order() const { return told_ ? told_ : order_.known(); }
+  std::optional<SavedWhen> order(const SavesOfKind& kind) const {
+    return told_ ? told_ : kind.known();
+  }
+  SavesOfKind& kind_of(const std::string& kind);
+  std::int64_t all_printed() const { return dropped_ + static_cast<std::int64_t>(printed_.size()); }
+  std::optional<double> fourth_result_s(const SavesOfKind& kind) const;
   std::optional<SaveVote> vote_at(const Waiting& save, double now_s) const;
   std::optional<SavedWhen> order_of_waiting(const Waiting& save, double now_s) const;
-  bool is_early(double now_s) const;
+  bool is_early(const Waiting& save, double now_s) const;
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
   bool is_first_replaced() const;
   bool has_another_before_result() const;
+  bool may_have_another_before_result() const;
   bool is_lost_in_prints(const Waiting& save) const;
   std::int64_t least_iteration_of(const Waiting& save) const;
   bool is_last_of_all(const Waiting& save) const;
@@ -180,31 +197,27 @@ class SaveFold {
   bool has_all_until(std::int64_t iteration) const;
   static SavedFiles moments_of(const SavedFiles& saved);
   void note_vote(Waiting& save, double now_s);
-  void weigh_before();
   void name_waiting(double now_s);
   SaveMoment moment_of(const Waiting& save, double now_s) const;
   bool is_placed(const Waiting& save) const;
-  void note_kind(Waiting& save);
+  void note_place(Waiting& save);
   void note_between();
   void note_gap(const Waiting& save);
   void note_last_saves();
 
-  SaveOrder& order_;
+  SaveOrders& orders_;
   const std::optional<SavedWhen> told_;
-  std::deque<PrintedResult> results_;    ///< not taken; of one that is leaving the first ones
-  std::deque<Printed> printed_;          ///< the last ones
-  std::int64_t dropped_ = 0;             ///< of those before them
-  std::deque<Waiting> waiting_;          ///< in the order in which they were found
-  std::vector<Waiting> voting_;          ///< named, with no result behind them so far; no files
-  std::map<std::string, double> kinds_;  ///< of what it saves: when the last one ended, Unix time
-  std::vector<std::pair<std::string, LastInGap>> last_in_gaps_;  ///< by kind; the last results'
-  int before_ = 0;            ///< votes of this run that it saves first
-  int before_counts_ = 0;     ///< so many of them count
-  int between_ = 0;           ///< votes of this run for neither
+  std::deque<PrintedResult> results_;  ///< not taken; of one that is leaving the first ones
+  std::deque<Printed> printed_;        ///< the last ones
+  std::int64_t dropped_ = 0;           ///< of those before them
+  std::deque<Waiting> waiting_;        ///< in the order in which they were found
+  std::vector<Waiting> voting_;        ///< named, with no result behind them so far; no files
+  std::map<std::string, SavesOfKind> kinds_;
+  SavesOfKind others_{nullptr};       ///< of all kinds beyond those of which something is learnt
+  SavesOfKind* restored_ = &others_;  ///< kind of the checkpoint that it goes on from
+  std::optional<SavesSeen> seen_;     ///< nothing: nobody says
+  std::size_t told_saves_ = 0;
   std::vector<Named> named_;  ///< and not said, as their results are not taken
-  std::array<std::int64_t, 2> saved_behind_{-1, -1};  ///< the results before the last two saves
-  /// Saves before the first result, behind that, and behind the second one.
-  std::array<int, 3> first_gaps_{};
   bool has_begun_anew_ = false;
   bool has_all_gaps_ = false;     ///< of each save so far it is known behind which result it came
   std::int64_t last_found_ = -1;  ///< the last iteration with a checkpoint

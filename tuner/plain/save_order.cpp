@@ -151,4 +151,16 @@ void SaveOrder::note_skipped() {
   if (!has_other_guess_) skipped_ += enough;
 }
 
+SaveOrder* SaveOrders::of(const std::string& kind) {
+  const auto known = orders_.find(kind);
+  if (known != orders_.end()) return &known->second;
+  return orders_.size() < most_kinds ? &orders_[kind] : nullptr;
+}
+
+void SaveOrders::note_earlier(const std::map<std::string, SavedWhen>& orders) {
+  for (const auto& [kind, when] : orders) {
+    if (SaveOrder* const order = of(kind)) order->note_earlier(when);
+  }
+}
+
 }  // namespace tune

@@ -1,11 +1,15 @@
-// Learns whether a program saves its model before it prints an epoch's result, or after. It decides
-// which result a save belongs to: the one printed before it or the one printed behind it.
+// Learns of each kind of save of a program whether it comes before an epoch's result is printed, or
+// after. That decides which result a save belongs to: the one printed before it or the one behind
+// it.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "tuner/model/checkpoint.h"
 
@@ -51,11 +55,11 @@ struct BetweenResults {
 /// Nothing: it is beside one of them, or it is not known.
 std::optional<BetweenResults> between_results(const SaveMoment& save);
 
-/// What all runs of one program say together, the strongest first: how runs that ended well have
-/// ended, and how near saves lie to their results, unless the first saves of a run contradict that;
-/// and what drivers before this one had learnt, where these say nothing or contradict each other.
-/// Who saves by a clock saves beside a result now and then, too: so saves that lie elsewhere speak
-/// against who claims more than was printed.
+/// What all runs of one program say together of one kind of save, the strongest first: how runs
+/// that ended well have ended, and how near saves lie to their results, unless the first saves of a
+/// run contradict that; and what drivers before this one had learnt, where these say nothing or
+/// contradict each other. Who saves by a clock saves beside a result now and then, too: so saves
+/// that lie elsewhere speak against who claims more than was printed.
 class SaveOrder {
  public:
   /// What was known when the driver began.
@@ -110,6 +114,21 @@ class SaveOrder {
   bool has_saved_first_ = false;
   bool has_other_guess_ = false;
   std::optional<SavedWhen> earlier_;
+};
+
+/// By kind of save, see `kind_of_file`: a program may write "last" before each result, and "best"
+/// behind it.
+class SaveOrders {
+ public:
+  static constexpr std::size_t most_kinds = 16;
+
+  /// Lives as long as this. Null: there are too many kinds, and of this one nothing is learnt.
+  SaveOrder* of(const std::string& kind);
+  /// What was known when the driver began.
+  void note_earlier(const std::map<std::string, SavedWhen>& orders);
+
+ private:
+  std::map<std::string, SaveOrder> orders_;
 };
 
 }  // namespace tune

@@ -98,6 +98,8 @@ class SaveTracker {
   std::vector<SavedFiles> look(std::optional<bool> ended_well = {},
                                const std::set<std::filesystem::path>& cut_off = {});
   Seconds next_look() const { return next_look_; }  ///< steady
+  /// How far it is known what the launch saves.
+  SavesSeen seen();
 
   /// The launch is going to be ended, and may begin a save for so long. One that begins later is
   /// not waited for.
@@ -127,6 +129,7 @@ class SaveTracker {
     bool is_complete_closed = false;  ///< that file, by its writer and not by the death of that
     bool is_renamed = false;          ///< its file got its name by a rename
     bool is_closed = false;           ///< nobody has written to its file since
+    bool has_only_logs = false;       ///< written since: files that were open before, and still are
     Seconds busy_since = never_s;     ///< steady; half-written at all looks since
     /// By file, how far the logs had come at each write since it was whole last.
     std::map<std::string, std::vector<LogSizes>> writes = {};
@@ -139,6 +142,7 @@ class SaveTracker {
   };
 
   static Begun unseen(Begun begun);
+  void note_begin(const std::filesystem::path& name, Unit& unit, const Begun& begun);
   void note_known(const CheckpointFiles& known);
   void note_begun();
   void note_changed(const std::filesystem::path& within, const Begun& printed, bool is_moved);
@@ -167,6 +171,8 @@ class SaveTracker {
   Place& place_;
   const Seconds patience_s_;
   std::map<std::filesystem::path, Unit> units_;
+  std::set<std::filesystem::path> begun_;  ///< names of those that are begun, perhaps of others
+  std::size_t told_ = 0;                   ///< saves that were whole
   std::map<std::filesystem::path, Writing> writing_;  ///< what may be renamed to a checkpoint
   std::map<std::uint32_t, Writing> moving_;           ///< by cookie
   std::int64_t began_ns_ = 0;                         ///< Unix time

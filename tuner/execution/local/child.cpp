@@ -163,22 +163,26 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
     has_saved = has_saved || (told_to_save_ns_ && changed_ns >= *told_to_save_ns_);
     plain_.session->find(std::move(each), signalled_ns_ && changed_ns >= *signalled_ns_);
   }
-  const bool is_named =
-      plain_.session->has_checkpoint_of_last() && !plain_.session->is_order_awaited();
   if (is_to_leave_ && !has_saved) {
-    has_saved = is_named || (news == News::quiesced && !waits_for_order());
+    has_saved = has_saved_last() || (news == News::quiesced && !waits_for_order());
   }
   if (news == News::last) {
     plain_.session->end(*status_);
     is_all_gone_ = true;
     return offer_rest();
   }
-  if (has_saved) {
-    if (plain_.save_signal != SIGTERM) signal_leader(SIGTERM);
-    told_to_save_ns_.reset();
-    is_to_leave_ = false;
-  }
+  if (has_saved) leave();
   say_plainly();
+}
+
+bool Child::has_saved_last() const {
+  return plain_.session->has_checkpoint_of_last() && !plain_.session->is_order_awaited();
+}
+
+void Child::leave() {
+  if (plain_.save_signal != SIGTERM) signal_leader(SIGTERM);
+  told_to_save_ns_.reset();
+  is_to_leave_ = false;
 }
 
 /// Whether it is given another second.
@@ -210,6 +214,8 @@ void Child::read_logs() {
       std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count(),
       shared_.happened);
   say_plainly();
+  // What it saved before a result is known to be of that once no other save can be.
+  if (is_to_leave_ && has_saved_last()) leave();
   read_logs_later();
 }
 

@@ -119,6 +119,8 @@ class Child : public std::enable_shared_from_this<Child> {
   void say_plainly();
   void ask_to_leave();
   bool waits_for_order();
+  bool has_saved_last() const;
+  void leave();
   void signal_leader(int signal);
   bool has_run_to_end() const;
   void offer_rest();

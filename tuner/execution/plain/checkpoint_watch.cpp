@@ -206,6 +206,7 @@ void CheckpointWatch::run() {
 void CheckpointWatch::look(LaunchId id, SaveTracker& tracker) {
   if (tracker.next_look() > steady_now()) return;
   auto found = tracker.look();
+  launches_.at(id)->logs().note_saves(tracker.seen());
   const bool has_settled = tracker.take_settled();
   if (has_settled || !found.empty()) {
     on_news_(id, std::move(found), has_settled ? News::quiesced : News::found);
@@ -260,7 +261,9 @@ void CheckpointWatch::take_events() {
   const bool is_late = steady_now() - read_before_at > late_s;
   for (auto& [id, batch] : batches) {
     batch.is_late = is_late;
-    launches_.at(id)->tracker().take(batch);
+    Launch& launch = *launches_.at(id);
+    launch.tracker().take(batch);
+    launch.logs().note_saves(launch.tracker().seen());
   }
 }
 

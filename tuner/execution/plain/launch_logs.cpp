@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tuner/base/error.h"
 #include "tuner/disk/regular_file.h"
@@ -51,6 +52,16 @@ LogSizes LaunchLogs::look() {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < logs_.size(); ++i) look(i);
   return {logs_.front().begin + logs_.front().bytes, logs_.back().begin + logs_.back().bytes};
+}
+
+void LaunchLogs::note_saves(SavesSeen seen) {
+  const std::lock_guard lock(mutex_);
+  saves_ = std::move(seen);
+}
+
+SavesSeen LaunchLogs::saves_seen() {
+  const std::lock_guard lock(mutex_);
+  return saves_;
 }
 
 void LaunchLogs::watched_until(std::int64_t ns) {

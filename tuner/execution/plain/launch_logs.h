@@ -14,7 +14,7 @@
 #include "tuner/base/clock.h"
 #include "tuner/disk/file_descriptor.h"
 #include "tuner/execution/plain/log_times.h"
-#include "tuner/plain/save_tracker.h"
+#include "tuner/plain/save_fold.h"
 
 namespace tune {
 
@@ -27,6 +27,9 @@ class LaunchLogs {
 
   /// How far they have come; also notes when.
   LogSizes look();
+  /// How far it is known what the launch saves; nothing is known at first.
+  void note_saves(SavesSeen seen);
+  SavesSeen saves_seen();
   /// All that they had at `ns`, Unix time, was looked at soon after it came.
   void watched_until(std::int64_t ns);
 
@@ -59,6 +62,7 @@ class LaunchLogs {
   std::mutex mutex_;
   std::array<Log, 2> logs_;
   std::int64_t watched_ns_ = 0;  ///< Unix time
+  SavesSeen saves_;
   LogTimes times_;
 };
 

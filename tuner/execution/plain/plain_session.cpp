@@ -40,16 +40,23 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
       unread_(closing_),
       said_again_(habits.kinds),
       ranks_(habits.ranks),
-      saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
+      saves_(habits.orders, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
       ahead_(std::move(reading.ahead)),
       begins_with_guess_(reading.begins_with_guess),
       last_(reading.last),
       restored_(std::move(reading.restored)),
       is_mute_(reading.is_unmonitored),
+      saves_by_itself_(reading.checkpoints.has_value()),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
   if (is_mute_) saves_.leave();
-  const auto order = reading.checkpoints ? reading.checkpoints->earlier : std::nullopt;
-  if (order) habits_.order.note_earlier(*order);
+  if (reading.checkpoints) {
+    const PlainWatch& checkpoints = *reading.checkpoints;
+    habits_.orders.note_earlier(checkpoints.earlier);
+    // The last one of those is what it goes on from.
+    if (!checkpoints.known.empty()) {
+      restored_kind_ = kind_of_file(checkpoints.known.back().name.string());
+    }
+  }
   if (reading.earlier) said_again_.know(*reading.earlier);
   for (const PlainMetric& metric : reading.metrics) {
     if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
@@ -150,7 +157,7 @@ void PlainSession::on_command(const protocol::Command& command) {
     has_started_ = true;
     if (start->iteration > 0 || !ahead_.empty()) learn();
     said_again_.begin_launch();
-    saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_);
+    saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_, restored_kind_);
   } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
     asked_ = step->iteration;
   }
@@ -558,10 +565,12 @@ void PlainSession::find(SavedFiles checkpoint, bool on_signal) {
 }
 
 void PlainSession::say_checkpoints(std::vector<Wakeup>& wakeups) {
+  if (saves_by_itself_) saves_.watch(files_->saves_seen());
   for (SaveFold::Named& named : saves_.name(read_until_s_)) {
     if (!named.is_lost) {
       wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
-                                           std::move(named.ahead), named.is_guess, named.order});
+                                           std::move(named.ahead), named.is_guess, named.order,
+                                           std::move(named.kind)});
     } else if (named.on_signal) {
       wakeups.emplace_back(LaunchAdvisory{
           launch_, LaunchAdvisory::What::too_late,

@@ -30,7 +30,7 @@ namespace tune {
 
 /// What is known of a program from all launches of it.
 struct PlainHabits {
-  SaveOrder order;
+  SaveOrders orders;
   bool trains_first = false;  ///< restored, it prints no result before it has trained
   OwnCount count = {};
   CountStep step = {};  ///< of the iterations that it names
@@ -222,6 +222,8 @@ class PlainSession {
   bool has_looked_for_never_read_ = false;
   std::size_t results_ = 0;  ///< that it has printed
   const bool is_mute_;
+  std::string restored_kind_;  ///< of the checkpoint that it goes on from
+  const bool saves_by_itself_;
   std::optional<int> saved_code_;         ///< it exits with that once it has saved
   std::vector<LaunchAdvisory> remarked_;  ///< and not said
   std::string left_running_;              ///< a sentence without its subject; empty: nothing was

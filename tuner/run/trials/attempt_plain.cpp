@@ -148,6 +148,7 @@ void Attempts::copy_found(Attempt& attempt) {
   save.checkpoint.index = checkpoint_manager_.take_index(attempt.trial);
   save.checkpoint.is_guess = found.is_guess;
   save.checkpoint.order = found.order;
+  save.checkpoint.kind = found.kind;
   ++attempt.pending_work;
   checkpoint_manager_.copy(
       std::move(save), std::move(found.files),

@@ -50,7 +50,7 @@ Attempts::Attempts(Parts parts, Executor& executor, ResourcePool resources)
       memory_(parts.memory),
       look_(parts.look),
       constraints_(constraints_of(spec_)),
-      save_order_(committer_.experiment().save_order()),
+      save_orders_(committer_.experiment().save_orders()),
       judge_(spec_.failure_config.retry_on, spec_.failure_config.never_retry_on),
       resources_(std::move(resources)),
       worker_groups_(executor, after_write_, committer_.clock(),
@@ -262,7 +262,7 @@ void Attempts::note_earlier(PlainReading& reading, TrialId id) const {
   const std::string& metric = reading.closing.front();
   const MetricSummary* const summary = trial(id).summary(metric);
   if (summary != nullptr) reading.last = summary->last;
-  if (reading.checkpoints) reading.checkpoints->earlier = save_order_;
+  if (reading.checkpoints) reading.checkpoints->earlier = save_orders_;
   reading.earlier = reported_range(committer_.experiment(), id, metric);
 }
 

@@ -248,7 +248,7 @@ class Attempts {
 
   const std::vector<Constraint> constraints_;
   /// Learnt by earlier drivers: what this one learns, the executor knows itself.
-  const std::optional<SavedWhen> save_order_;
+  const std::map<std::string, SavedWhen> save_orders_;
   const FailureJudge judge_;
   ResourcePool resources_;
   NodeHealth node_health_;
