@@ -201,5 +201,32 @@ TEST_CASE("Who has saved what it leaves with may show the order of the rest unti
   CHECK_FALSE(named.front().is_guess);
 }
 
+TEST_CASE("A save by a clock that is found with those before it is not said to be of its result",
+          "[unit][plain]") {
+  // Between results: one save, two, one; the last one lies beside the next result by chance.
+  for (const bool is_by_clock : {true, false}) {
+    SaveOrders orders;
+    SaveFold fold(orders);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 5; ++i) {
+      fold.print({i, {}}, 0, static_cast<std::uint64_t>(i) * line_bytes,
+                 {static_cast<double>(i), PrintTime::watched_lag_s});
+      (void)fold.take();
+    }
+    SavedFiles last = saved_at("last", 4.998, 4);
+    for (const std::uint64_t printed : {1, 2, 2, 3, 4}) {
+      const bool is_second =
+          !last.writes.empty() && last.writes.back().stdout_bytes == printed * line_bytes;
+      if (is_by_clock || !is_second) last.writes.push_back({printed * line_bytes, 0});
+    }
+    fold.save(std::move(last), false, 5.1);
+    fold.end(SaveFold::End::done);
+    const auto named = fold.name(5.2);
+    REQUIRE(named.size() == 1);
+    CHECK(named.front().iteration == (is_by_clock ? 4 : 5));
+    CHECK(named.front().is_guess == is_by_clock);
+  }
+}
+
 }  // namespace
 }  // namespace tune

@@ -171,11 +171,17 @@ void SaveFold::note_place(Waiting& save) {
   const std::int64_t results = dropped_ + (behind - printed_.begin());
   save.kind->note_after(results);
   if (!is_placed(save)) return;
-  // Slower than it saves, one may be found with those of several results.
-  const auto written =
-      std::count_if(save.what.writes.begin(), save.what.writes.end(),
-                    [&](const LogSizes& printed) { return first_behind(printed) == behind; });
-  save.kind->note_in_gap(results, moment, std::max(1, static_cast<int>(written)));
+  // Slower than it saves, one may be found with those of several results. Where the first of those
+  // lie some may have been found before.
+  std::map<std::ptrdiff_t, int> written;
+  for (const LogSizes& printed : save.what.writes)
+    ++written[first_behind(printed) - printed_.begin()];
+  const int saves = std::max(1, written[behind - printed_.begin()]);
+  for (auto gap = written.begin(); gap != written.end(); ++gap) {
+    const bool is_whole = gap != written.begin() && gap->first < behind - printed_.begin();
+    if (is_whole) save.kind->note_saves(gap->second);
+  }
+  save.kind->note_in_gap(results, moment, saves);
 }
 
 void SaveFold::note_between() {

@@ -52,6 +52,10 @@ void SavesOfKind::weigh_before() {
   if (more != 0) order_->note(SavedWhen::before_result, more);
 }
 
+void SavesOfKind::note_saves(int saves) {
+  if (order_ != nullptr) order_->note_saves(saves);
+}
+
 void SavesOfKind::note_in_gap(std::int64_t results, const SaveMoment& moment, int saves) {
   constexpr std::size_t most_gaps = 3;
   const auto found = std::find_if(gaps_.begin(), gaps_.end(),

@@ -36,6 +36,8 @@ class SavesOfKind {
 
   /// `more`: weight that its votes did not have before. `until_s`: to its result, of one before it.
   void note_vote(SavedWhen when, int more, double until_s);
+  /// So many lie between two results.
+  void note_saves(int saves);
   /// One of `saves` between two results; `results` were printed before it.
   void note_in_gap(std::int64_t results, const SaveMoment& moment, int saves);
   /// Takes the last one of each gap that was over a result ago; `all` were printed by now.
