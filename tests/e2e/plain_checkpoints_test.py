@@ -427,7 +427,7 @@ save()
                           "hyperparam_mutations": {"lr": {"uniform": [0.1, 0.5]}}}})
         began = time.monotonic()
         done = self.tune("run", "restless.json", "--progress", "none")
-        self.assertIn("nothing that it had saved was whole", done.out + done.err)
+        self.assertIn("nothing that it had saved when it was paused was whole", done.out + done.err)
         self.assertLess(time.monotonic() - began, 60)
 
     def test_a_checkpoint_that_may_be_of_the_next_iteration_is_marked_wherever_it_is_named(self):

@@ -22,7 +22,7 @@ TEST_CASE("Of a checkpoint those files are named that are open for writing", "[u
   const FileDescriptor read(::open((dir.path() / "read").c_str(), O_RDONLY | O_CLOEXEC));
   const FileDescriptor written(::open((dir.path() / "written").c_str(), O_WRONLY | O_CLOEXEC));
   const auto open_of = [&](const char* name) {
-    return files_being_written(::getpgrp(), look_at_checkpoint(dir.path(), name).value());
+    return being_written(open_files(::getpgrp()), look_at_checkpoint(dir.path(), name).value());
   };
   CHECK(open_of("") == std::set<std::string>{"written"});
   CHECK(open_of("written") == std::set<std::string>{""});
@@ -37,7 +37,7 @@ TEST_CASE("A file is open whatever name it was opened by", "[unit][plain]") {
   std::filesystem::create_hard_link(dir.path() / "t", dir.path() / "last");
   std::filesystem::rename(dir.path() / "t", dir.path() / "renamed");
   for (const char* const name : {"last", "renamed"}) {
-    CHECK(files_being_written(::getpgrp(), look_at_checkpoint(dir.path(), name).value()) ==
+    CHECK(being_written(open_files(::getpgrp()), look_at_checkpoint(dir.path(), name).value()) ==
           std::set<std::string>{""});
   }
 }

@@ -152,7 +152,7 @@ std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
   if (spec.plain && !spec.plain->checkpoints) {
     return "what a plain program saves is its own, unless its command has ${checkpoint_dir}";
   }
-  if (spec.plain) return "none that it has saved was whole";
+  if (spec.plain) return "nothing that it has saved was whole and known to be of a result";
   if (config.checkpoint_frequency <= 0 && !config.checkpoint_at_end) {
     return "neither checkpoint_frequency nor checkpoint_at_end asks for one, and the trial has "
            "handed over none";

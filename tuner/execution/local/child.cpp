@@ -421,8 +421,9 @@ bool Child::leaves_time_to_end() {
 
 std::set<std::filesystem::path> Child::being_saved() const {
   std::set<std::filesystem::path> names;
+  const std::vector<OpenFile> open = open_files(process_.pid());
   for (const CheckpointFiles& files : look_at_checkpoints(plain_.root, plain_.pattern)) {
-    if (!files_being_written(process_.pid(), files).empty()) names.insert(files.name);
+    if (!being_written(open, files).empty()) names.insert(files.name);
   }
   return names;
 }

@@ -67,7 +67,7 @@ class CheckpointWatch::Launch : public SaveTracker::Place {
     return look_at_checkpoint(watched_.what.root, name);
   }
   std::set<std::string> being_written(const CheckpointFiles& files) override {
-    return files_being_written(watched_.group, files);
+    return tune::being_written(open_files(watched_.group), files);
   }
   LogSizes log_sizes() override { return watched_.logs->look(); }
   bool is_alive() override { return !is_dead(watched_.group); }

@@ -34,25 +34,14 @@ bool is_open_to_write(const fs::path& fdinfo) {
   return (flags & O_ACCMODE) != O_RDONLY;
 }
 
-/// Whether it is one of these files, under whatever name.
-bool is_one_of(const fs::path& open_file, const std::vector<FileVersion>& files) {
-  struct stat status {};
-  if (::stat(open_file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  return std::any_of(files.begin(), files.end(),
-                     [&status](const FileVersion& file) { return file.inode == status.st_ino; });
-}
-
 bool lies_in(const std::string& file, const std::string& place) {
   return file.starts_with(place) && (file.size() == place.size() || file[place.size()] == '/');
 }
 
 }  // namespace
 
-std::set<std::string> files_being_written(pid_t group, const CheckpointFiles& files) {
-  std::error_code error;
-  std::set<std::string> open;
-  const std::string place = fs::canonical(files.place(), error).string();
-  if (error) return open;
+std::vector<OpenFile> open_files(pid_t group) {
+  std::vector<OpenFile> open;
   for (const pid_t pid : all_processes()) {
     const auto stat = read_process_stat(pid);
     if (!stat || stat->group != group) continue;
@@ -60,17 +49,33 @@ std::set<std::string> files_being_written(pid_t group, const CheckpointFiles& fi
     std::error_code ended;
     for (fs::directory_iterator at(process / "fd", ended); !ended && at != fs::directory_iterator();
          at.increment(ended)) {
+      struct stat status {};
+      if (::stat(at->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
       std::error_code ignored;
-      const std::string file = fs::read_symlink(at->path(), ignored).string();
-      const bool is_there = lies_in(file, place);
-      const bool is_of_it = is_there || is_one_of(at->path(), files.files);
-      if (is_of_it && is_open_to_write(process / "fdinfo" / at->path().filename())) {
-        const bool has_name = is_there && file.size() > place.size();
-        open.insert(has_name ? file.substr(place.size() + 1) : "");
-      }
+      open.push_back({fs::read_symlink(at->path(), ignored).string(), status.st_ino,
+                      process / "fdinfo" / at->path().filename()});
     }
   }
   return open;
+}
+
+std::set<std::string> being_written(const std::vector<OpenFile>& open,
+                                    const CheckpointFiles& files) {
+  std::set<std::string> names;
+  if (open.empty()) return names;
+  std::error_code error;
+  const std::string place = fs::canonical(files.place(), error).string();
+  if (error) return names;
+  for (const OpenFile& file : open) {
+    const bool is_there = lies_in(file.path, place);
+    const bool is_of_it =
+        is_there || std::any_of(files.files.begin(), files.files.end(),
+                                [&](const FileVersion& each) { return each.inode == file.inode; });
+    if (!is_of_it || !is_open_to_write(file.descriptor)) continue;
+    const bool has_name = is_there && file.path.size() > place.size();
+    names.insert(has_name ? file.path.substr(place.size() + 1) : "");
+  }
+  return names;
 }
 
 bool is_dead(pid_t pid) {

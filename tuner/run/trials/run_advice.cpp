@@ -164,8 +164,8 @@ void RunAdvice::on_end(TrialId id, Outcome outcome) {
   if (committer_.experiment().restore_point(id).second != nullptr) return;
   if (!is_new(Topic::lost_work)) return;
   callbacks_.notice(to_string(id) +
-                    " will begin anew: nothing that it had saved was whole when it was paused "
-                    "(docs/plain.md says what is)");
+                    " will begin anew: nothing that it had saved when it was paused was whole and "
+                    "known to be of a result (docs/plain.md says what is)");
 }
 
 void RunAdvice::on_complete(const Trial& trial) {
