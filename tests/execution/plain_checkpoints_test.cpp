@@ -628,6 +628,19 @@ TEST_CASE("Who counts on from a guess does not tell which counts the iterations 
   CHECK(search.lines_taken(3, "epoch 4: loss 1.8\n") == std::vector<double>{1.8});
 }
 
+TEST_CASE("Who goes on from a guess does not tell that a restored program trains first",
+          "[unit][plain]") {
+  for (const bool is_guess : {true, false}) {
+    Restoring search;
+    // Its checkpoint may have one more epoch, so its evaluation is no sign of training.
+    CHECK(search.lines_taken(2, "loss 2.9876\n", is_guess) == std::vector<double>{2.9876});
+    const std::vector<double> evaluated_and_trained = {3.1234, 1.5};
+    const std::vector<double> trained = {1.5};
+    CHECK(search.lines_taken(2, "loss 3.1234\nloss 1.5\n") ==
+          (is_guess ? trained : evaluated_and_trained));
+  }
+}
+
 TEST_CASE("A program that counts its results tells what a checkpoint has of which that is a guess",
           "[unit][plain]") {
   for (const std::int64_t has : {2, 3}) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/support/catch.h"
+#include "tuner/model/paths.h"
 
 namespace tune {
 namespace {
@@ -57,10 +58,11 @@ TEST_CASE("Outputs are looked for some levels below, but not in what is no progr
   REQUIRE(::mkdtemp(name.data()) != nullptr);
   const fs::path root(name);
   for (const char* file : {"a", "output/b", "1/2/3/c", "1/2/3/4/d", ".git/e", "results/f", "venv/g",
-                           "storage/exp/h", "output/.i"}) {
+                           "storage/exp/h", "output/.i", "other/trial_00000/j"}) {
     fs::create_directories((root / file).parent_path());
     std::ofstream(root / file) << "model";
   }
+  std::ofstream(paths::spec(root / "other")) << "{}";  // another search
   std::vector<std::string> names;
   for (const FileVersion& each : look_at_outputs(root, root / "storage/exp")) {
     names.push_back(each.name);
