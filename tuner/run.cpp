@@ -276,6 +276,8 @@ struct Engine {
     const std::uint64_t gone_on = adoption.adopted.size();
     const auto own_reactor = cluster ? std::move(cluster->reactor) : make_reactor();
     AsioReactor& reactor = *own_reactor;
+    NodeSupply* const supply =
+        cluster && spec.cluster.agent_jobs ? cluster->executor.get() : nullptr;
     const auto executor = cluster ? std::unique_ptr<Executor>(std::move(cluster->executor))
                                   : std::make_unique<ProcessExecutor>(reactor);
     RunParts drive({spec, experiment, policies, store, callbacks, std::move(changes)},
@@ -303,6 +305,7 @@ struct Engine {
                     .sets_threads = std::getenv(threads_variable) == nullptr},
          .resources = totals(),
          .nodes = cluster ? cluster->nodes : std::vector<NodeResources>(),
+         .supply = supply,
          .interrupt_grace_s = options.interrupt_grace_s,
          .only = std::move(only),
          .adoption = std::move(adoption),

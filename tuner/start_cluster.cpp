@@ -6,6 +6,7 @@
 
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
+#include "tuner/cluster/job_list.h"
 
 namespace tune {
 
@@ -57,10 +58,36 @@ std::string address_towards_nodes(const SlurmJob& job) {
   return own;
 }
 
+/// Where nodes that are not known yet reach this machine.
+std::string address_towards_any_node() {
+  const std::vector<std::string> nodes = some_node_addresses();
+  const std::string own = address_towards(nodes);
+  const bool are_elsewhere = std::any_of(nodes.begin(), nodes.end(), [](const std::string& node) {
+    return !node.starts_with("127.") && node != "localhost";
+  });
+  if (own.starts_with("127.") && are_elsewhere) {
+    throw user_error(
+        "it is not known at which address of this machine nodes of Slurm's reach it: say so with "
+        "--bind");
+  }
+  return own;
+}
+
+AgentJobs agent_jobs(const ExperimentSpec& spec) {
+  const ClusterConfig& config = spec.cluster;
+  return {.policy = {.most = *config.agent_jobs,
+                     .time_s = slurm_seconds(*config.time).value_or(0),
+                     .idle_s = config.agent_idle_s,
+                     .margin_s = config.job_margin_s},
+          .time = *config.time,
+          .sbatch = config.sbatch_options,
+          .experiment = spec.name};
+}
+
 }  // namespace
 
 TrialsPlace place_of_trials(const ClusterConfig& config, const EnvironmentLookup& environment) {
-  const bool has_hosts = !config.hosts.empty();
+  const bool has_hosts = !config.hosts.empty() || config.agent_jobs;
   if (config.type == Type::none) return {.is_here = true, .slurm = {}, .notice = {}};
   if (config.type == Type::hosts || (!config.type && has_hosts)) return {};
   const bool is_asked_for = config.type == Type::slurm;
@@ -94,6 +121,11 @@ StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& plac
                              std::unique_ptr<AsioReactor> reactor, ClusterOptions options,
                              const std::function<bool()>& is_interrupted) {
   const ClusterConfig& config = spec.cluster;
+  const bool has_jobs = config.agent_jobs.has_value();
+  if (has_jobs) {
+    check_agent_jobs(options.directory, *config.time, config.sbatch_options, config.job_margin_s);
+    options.jobs = agent_jobs(spec);
+  }
   options.hosts = config.hosts;
   options.launcher = config.launcher;
   if (place.slurm) {
@@ -101,6 +133,7 @@ StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& plac
     options.hosts = options.slurm->nodes;
   }
   options.bind = config.bind     ? *config.bind
+                 : has_jobs      ? address_towards_any_node()
                  : options.slurm ? address_towards_nodes(*options.slurm)
                                  : address_towards(options.hosts);
   options.lease_s = config.agent_lease_s;
@@ -109,6 +142,13 @@ StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& plac
   StartedCluster started{.reactor = std::move(reactor), .executor = {}, .nodes = {}, .notice = {}};
   started.executor = std::make_unique<AgentExecutor>(*started.reactor, std::move(options));
   started.nodes = started.executor->start(is_interrupted);
+  if (has_jobs) {
+    started.notice = "trials run in up to " +
+                     count_of(static_cast<std::size_t>(*config.agent_jobs), "job") +
+                     " of Slurm's, of one node and " + *config.time + " each" +
+                     (started.nodes.empty() ? "" : "; there are " + text_of_nodes(started.nodes));
+    return started;
+  }
   const int workers = spec.workers ? spec.workers->count : 1;
   if (const auto reason =
           ResourcePool(started.nodes).impossible(spec.resources_per_trial, workers)) {

@@ -113,8 +113,14 @@ int run_command_line(std::vector<std::string> arguments) {
     print_data(found);
     return exit_ok;
   }
-  print_each_notice(options_behind_hyphens(command, line.spec.command));
   collect_options(command, line.spec);
+  const auto is_of_jobs = [](const GivenOption& given) {
+    return std::string_view(given.option->name) == "--agent-jobs";
+  };
+  if (std::any_of(line.spec.options.begin(), line.spec.options.end(), is_of_jobs)) {
+    line.spec.sbatch = std::exchange(line.spec.command, {});
+  }
+  print_each_notice(options_behind_hyphens(command, line.spec.command));
   return carry_out(command.get_name(), line);
 }
 

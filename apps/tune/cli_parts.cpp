@@ -80,6 +80,8 @@ void add_spec_fields(CLI::App& command, SpecSource& spec, SpecFields which) {
       ->allow_extra_args(false)
       ->group(is_change ? "" : "Options");
   for (const auto& option : spec_options()) {
+    // A job that runs a whole search has a time of its own.
+    if (command.get_option_no_throw(option.name) != nullptr) continue;
     // Of a resume, it says where the experiment is.
     if (is_change && std::string_view(option.pointer) == "/remote/path") continue;
     const std::string shown_in = !is_change || may_change(option.pointer) ? group : "";

@@ -58,7 +58,6 @@ void add_submit(CLI::App& app, Line& line) {
       app, "submit", "Give a search to Slurm, as a job that is requeued until it is done",
       "  tune submit spec.json --nodes 4 --gpus-per-node 8 --time 8:00:00\n"
       "  tune submit spec.json --nodes 2 --time 1-0 -- --partition=long --exclusive\n");
-  add_spec(*submit, line.spec);
   submit->add_option("--nodes", request.nodes, "Of the job")->type_name("N")->required();
   submit->add_option("--gpus-per-node", request.gpus_per_node, "On each of them [none]")
       ->type_name("N");
@@ -67,6 +66,7 @@ void add_submit(CLI::App& app, Line& line) {
                    "Of each run of the job: 30 (minutes), 8:00:00, 1-12:00:00")
       ->type_name("TIME")
       ->required();
+  add_spec(*submit, line.spec);
   add_margin(*submit, request.margin_s);
 }
 

@@ -256,6 +256,10 @@ void apply(SpecDocument& document, const SpecSource& source) {
       document.origins.emplace_back("/trainable/command/" + std::to_string(i), "command line");
     }
   }
+  if (!source.sbatch.empty()) {
+    put(document.json, "the options for sbatch", "/cluster/sbatch_options", Json(source.sbatch));
+    document.origins.emplace_back("/cluster/sbatch_options", "options for sbatch");
+  }
   if (!source.plugins.empty()) {
     Json& plugins = document.json["plugins"] = Json::array();
     for (const auto& plugin : source.plugins) plugins.push_back(fs::absolute(plugin).string());

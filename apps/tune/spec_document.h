@@ -25,6 +25,7 @@ struct SpecSource {
   std::string param_space;            ///< file; empty: none
   std::vector<std::string> domains;   ///< of -p: "lr=loguniform:1e-5,1e-3"
   std::vector<std::string> command;   ///< after "--"; empty: the file's
+  std::vector<std::string> sbatch;    ///< the same, where jobs are asked for by --agent-jobs
   std::vector<GivenOption> options;   ///< in the order of `spec_options`
   std::vector<std::string> settings;  ///< of --set: "a/b=json"
   std::vector<std::string> plugins;

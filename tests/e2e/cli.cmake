@@ -24,7 +24,7 @@ target_link_libraries(journal_lines PRIVATE tune_checkpoints tune_journal tune_o
 if(NOT TUNE_SANITIZE)
   set(in_python preload python_sklearn callback features notebook ported python python_given python_libraries python_restore python_reuse tensorboard)
 endif()
-foreach(name ${in_python} ask json json_tasks blobs check cli cluster constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
+foreach(name ${in_python} agent_jobs ask json json_tasks blobs check cli cluster constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
         plain_examples policy protocol remote swift keep_local resume control events
         schedulers simulate slurm status texts workers lineage machine snapshot_period trials report plot dashboard browser)
   # Its other tests start a hundred drawings by another program.

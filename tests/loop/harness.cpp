@@ -122,6 +122,7 @@ LoopEnd Harness::run() {
   fake.die_at_use(std::exchange(dies_at_use, 0));
   for (const auto& [time, node] : std::exchange(nodes_lost, {})) fake.lose_node(time, node);
   for (const auto& [time, node] : std::exchange(joins, {})) fake.at(time, NodeJoined{node});
+  for (const auto& [time, ending] : std::exchange(endings, {})) fake.at(time, ending);
   fake.bad_nodes = bad_nodes;
   fake.becomes_bad = becomes_bad;
   executor = &fake;
@@ -166,6 +167,7 @@ LoopEnd Harness::run() {
             {.launch = {.experiment_dir = trials_place},
              .resources = resources,
              .nodes = nodes,
+             .supply = supply,
              .interrupt_grace_s = 30,
              .only = only,
              .adoption = adopted,

@@ -74,6 +74,8 @@ class Harness {
   std::set<int> bad_nodes;                               ///< see FakeExecutor, in all runs
   std::vector<std::pair<Seconds, int>> becomes_bad;      ///< a node, or -1: none is any more
   std::vector<std::pair<Seconds, NodeResources>> joins;  ///< when and what, in the next run
+  std::vector<std::pair<Seconds, NodeEnding>> endings;   ///< the same
+  NodeSupply* supply = nullptr;                          ///< see LoopOptions, in all runs
   MemoryMeter memory;
   ProcessLook look;
   int trials = 4;

@@ -195,3 +195,119 @@ TEST_CASE("Workers whose other node is lost go on together on what is left", "[l
   CHECK(harness.trial(0).iteration == 10);
   CHECK(harness.node_of(0) == "oak");
 }
+
+namespace {
+
+/// What the loop has said it has a use for.
+struct Supply : NodeSupply {
+  void want(const NodeDemand& demand) override { demands.push_back(demand); }
+  std::string awaited() const override { return "a node"; }
+  std::string exhausted() const override { return why_none; }
+
+  std::vector<NodeDemand> demands;
+  std::string why_none;
+};
+
+}  // namespace
+
+TEST_CASE("Without a node trials wait for the first, and the loop says how many", "[loop][nodes]") {
+  Nodes harness;
+  Supply supply;
+  harness.supply = &supply;
+  harness.nodes.clear();
+  harness.joins = {{100, {"oak", {{"cpu", 2}}, {}}}};
+  harness.wishes = {{50, {.kind = ControlRequest::Kind::waits}}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.answers.at(0).sentence == "a node");
+  CHECK(supply.demands.front().waiting >= 4);
+  CHECK(supply.demands.front().running.empty());
+  CHECK(supply.demands.back().waiting == 0);
+  for (int i = 0; i < 4; ++i) CHECK(harness.trial(i).iteration == 10);
+}
+
+TEST_CASE("A finished search whose nodes have yet to come waits for none", "[loop][nodes]") {
+  Nodes harness;
+  harness.run();
+  Supply supply;
+  harness.supply = &supply;
+  harness.nodes.clear();
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+}
+
+TEST_CASE("When no node will come any more the run ends with the reason", "[loop][nodes]") {
+  Nodes harness;
+  Supply supply;
+  supply.why_none = "there is none";
+  harness.supply = &supply;
+  harness.nodes.clear();
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::given_up);
+  CHECK(end.reason == "there is none");
+}
+
+TEST_CASE("What runs on a node that ends is saved with its next result and goes on elsewhere",
+          "[loop][nodes]") {
+  Nodes harness;
+  harness.program.can_save = true;
+  harness.spec.checkpoint_config.checkpoint_frequency = 0;
+  Supply supply;
+  harness.supply = &supply;
+  harness.endings = {{55, {1, "node elm ends soon", false}}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.was_told("notice node elm ends soon"));
+  int moved = 0;
+  for (int i = 0; i < 4; ++i) {
+    CHECK(harness.trial(i).iteration == 10);
+    CHECK(harness.trial(i).failures == 0);
+    CHECK(harness.node_of(i) == "oak");
+    if (harness.trial(i).attempt == 1) continue;
+    ++moved;
+    CHECK(harness.trial(i).restored_iteration == 6);
+  }
+  CHECK(moved == 2);
+  CHECK_THAT(harness.journal(), !Contains("lost_node"));
+  const auto& heard = *std::find_if(supply.demands.begin(), supply.demands.end(), [](auto& each) {
+    return each.is_given_up.at(1) && each.running.at(1) == 0;
+  });
+  CHECK(heard.waiting >= 2);
+}
+
+TEST_CASE("What cannot be saved in time before its node ends goes on from its last checkpoint",
+          "[loop][nodes]") {
+  Nodes harness;
+  harness.program.is_function = true;  // which saves when it likes
+  Supply supply;
+  harness.supply = &supply;
+  harness.spec.checkpoint_config.checkpoint_frequency = 0;
+  harness.endings = {{55, {1, "", false}}, {78, {1, "", true}}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  for (int i = 0; i < 4; ++i) {
+    CHECK(harness.trial(i).iteration == 10);
+    CHECK(harness.trial(i).failures == 0);
+  }
+  CHECK_THAT(harness.journal(), Contains("its node ends, and it goes on elsewhere"));
+  CHECK_THAT(harness.journal(), !Contains("lost_node"));
+}
+
+TEST_CASE("Nothing starts on a node that ends", "[loop][nodes]") {
+  Nodes harness;
+  harness.trials = 8;
+  Supply supply;
+  harness.supply = &supply;
+  harness.endings = {{95, {1, "", false}}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  for (int i = 4; i < 8; ++i) CHECK(harness.node_of(i) == "oak");
+}
+
+TEST_CASE("Nodes that are lost one after the other count only while a trial gives no result",
+          "[loop][nodes]") {
+  Nodes harness;
+  harness.trials = 1;
+  harness.nodes.push_back({"fir", {{"cpu", 2}}, {}});
+  harness.nodes.push_back({"ash", {{"cpu", 2}}, {}});
+  // Of each the trial has given two results.
+  harness.nodes_lost = {{25, 0}, {50, 1}, {75, 2}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).attempt == 4);
+  CHECK(harness.trial(0).iteration == 10);
+}

@@ -75,6 +75,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       }
     }
     flush();
+    if (jobs_ != nullptr && has_started_) jobs_->end();
     const auto until =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(leave_patience_s);
     while (any_is_there() && std::chrono::steady_clock::now() < until) {
@@ -87,8 +88,8 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   }
 
   std::vector<NodeResources> start(const std::function<bool()>& is_interrupted) {
-    wait_for_agents_left(is_interrupted);
     launcher_ = make_launcher();
+    wait_for_agents_left(is_interrupted);
     std::vector<std::string> missing = options_.hosts;
     std::erase_if(missing, [this](const std::string& host) { return find(host) != nullptr; });
     if (!missing.empty()) launcher_->start(missing);
@@ -169,6 +170,19 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
 
   std::uint64_t strangers() const { return door_->strangers(); }
 
+  void want(const NodeDemand& demand) {
+    std::vector<JobLauncher::NodeUse> uses;
+    for (std::size_t i = 0; i < std::min(demand.running.size(), nodes_.size()); ++i) {
+      if (!nodes_[i]->connection) continue;
+      uses.push_back({nodes_[i]->resources.name, demand.running[i], demand.is_given_up[i]});
+    }
+    if (jobs_ != nullptr) jobs_->want(demand, uses);
+  }
+  std::string awaited() const { return jobs_ == nullptr ? "" : jobs_->awaited(); }
+  std::string exhausted() const {
+    return jobs_ == nullptr ? "no node is left that trials could run on" : jobs_->exhausted();
+  }
+
   void launch(LaunchId launch, LaunchSpec spec) {
     const auto place = static_cast<std::size_t>(spec.node);
     Node& node = *nodes_.at(place);
@@ -227,7 +241,8 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     /// Of a driver before, until they are adopted: nothing of them is an event yet.
     std::map<LaunchId, KeptLaunch> kept;
     bool is_handing_over = false;
-    std::string why_lost;  ///< a phrase
+    std::string why_lost;   ///< a phrase
+    std::string dismissed;  ///< it was told to leave, since; a phrase
     /// Its agent has ended by itself and so has all that it ran.
     bool has_ended = false;
   };
@@ -318,8 +333,17 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     }
   }
 
-  std::unique_ptr<AgentLauncher> make_launcher() const {
+  std::unique_ptr<AgentLauncher> make_launcher() {
     std::vector<std::string> agent = {options_.program, "agent", options_.directory.native()};
+    if (options_.jobs) {
+      auto launcher =
+          std::make_unique<JobLauncher>(JobLauncher::Options{.directory = options_.directory,
+                                                             .jobs = *options_.jobs,
+                                                             .agent = std::move(agent),
+                                                             .notice = options_.notice});
+      jobs_ = launcher.get();
+      return launcher;
+    }
     if (options_.slurm) {
       return std::make_unique<SlurmLauncher>(SlurmLauncher::Options{.directory = options_.directory,
                                                                     .job = *options_.slurm,
@@ -420,6 +444,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       if (comes_back) awaited_.erase(awaited);
       reactor_.happened().emplace_back(NodeJoined{node->resources, before});
     }
+    if (jobs_ != nullptr) jobs_->joined(node->resources);
     nodes_.push_back(std::move(node));
     reactor_.wake();
     return "";
@@ -468,14 +493,15 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       if (renewal->number != node.renewal + 1) throw WireError("a renewal out of its order");
       node.renewal = renewal->number;
     } else if (const auto* const warned = std::get_if<Warned>(&message)) {
-      on_warning(warned->reason);
+      on_warning(node, warned->reason);
     } else {
       throw WireError("a driver's message, from an agent");
     }
   }
 
   /// All agents of a job are warned, and each may be more than once.
-  void on_warning(const std::string& reason) {
+  void on_warning(const Node& node, const std::string& reason) {
+    if (jobs_ != nullptr) return jobs_->warned(node.resources.name);
     if (std::exchange(is_warned_, true)) return;
     options_.notice(reason);
     reactor_.happened().emplace_back(Interrupted{SIGTERM});
@@ -521,13 +547,16 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     node.is_handing_over = false;
     by_connection_.erase(node.connection.get());
     std::exchange(node.connection, nullptr)->close();
-    node.why_lost = "node " + node.resources.name + " is lost: " + reason;
+    const bool is_planned = !node.dismissed.empty();
+    const std::string& name = node.resources.name;
+    node.why_lost =
+        "node " + name + (is_planned ? " has left: " + node.dismissed : " is lost: " + reason);
+    if (jobs_ != nullptr) jobs_->lost(name);
     if (!is_leaving_) {
-      const std::string& name = node.resources.name;
       const bool is_awaited = has_started_ && launcher_->can_start_again(name);
       if (is_awaited) awaited_.insert_or_assign(name, Awaited{place});
       reactor_.happened().emplace_back(
-          NodeLost{static_cast<int>(place), node.why_lost, is_awaited});
+          NodeLost{static_cast<int>(place), node.why_lost, is_awaited, is_planned});
     }
     look_at_lost(node);
   }
@@ -561,6 +590,27 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     }
   }
 
+  /// What is to become of nodes that are jobs of their own.
+  void carry_out_orders() {
+    for (JobLauncher::Order& order : jobs_->take_orders()) {
+      const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+        return node->connection && node->resources.name == order.node;
+      });
+      if (found == nodes_.end()) continue;
+      Node& node = **found;
+      if (order.what == JobOrder::leave) {
+        node.dismissed = std::move(order.reason);
+        node.connection->say(Leave{});
+        node.connection->flush();
+        continue;
+      }
+      reactor_.happened().emplace_back(NodeEnding{static_cast<int>(found - nodes_.begin()),
+                                                  std::move(order.reason),
+                                                  order.what == JobOrder::hurry});
+      reactor_.wake();
+    }
+  }
+
   void look_at_lost(Node& node) {
     if (node.launches.empty()) return;
     if (!is_over(node)) return;
@@ -590,6 +640,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       tell_of_strangers();
     }
     if (launcher_) launcher_->look();
+    if (jobs_ != nullptr && !is_leaving_) carry_out_orders();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = *nodes_[i];
       if (!node.connection) {
@@ -643,6 +694,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   const std::unique_ptr<Clock> clock_ = make_system_clock();
   asio::steady_timer next_tick_;
   std::unique_ptr<AgentLauncher> launcher_;   ///< none: nothing has been started
+  JobLauncher* jobs_ = nullptr;               ///< the same; null: it is another one
   std::map<std::string, Awaited> awaited_;    ///< by name
   std::vector<std::unique_ptr<Node>> nodes_;  ///< as Allocation numbers them
   std::unordered_map<LaunchId, std::size_t> places_;
@@ -678,6 +730,10 @@ std::map<LaunchId, KeptLaunch> AgentExecutor::adopt(const std::set<LaunchId>& la
   return impl_->adopt(launches, is_interrupted);
 }
 std::uint64_t AgentExecutor::strangers() const { return impl_->strangers(); }
+
+void AgentExecutor::want(const NodeDemand& demand) { impl_->want(demand); }
+std::string AgentExecutor::awaited() const { return impl_->awaited(); }
+std::string AgentExecutor::exhausted() const { return impl_->exhausted(); }
 
 void AgentExecutor::launch(LaunchId launch, LaunchSpec spec) {
   impl_->launch(launch, std::move(spec));

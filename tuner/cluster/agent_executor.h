@@ -12,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "tuner/cluster/job_launcher.h"
 #include "tuner/cluster/slurm.h"
 #include "tuner/execution/executor.h"
 #include "tuner/execution/kept_launch.h"
+#include "tuner/execution/node_supply.h"
 #include "tuner/execution/reactor/asio_reactor.h"
 
 namespace tune {
@@ -26,6 +28,7 @@ struct ClusterOptions {
   std::vector<std::string> hosts;      ///< an agent is started on each
   std::vector<std::string> launcher;   ///< by this command
   std::optional<SlurmJob> slurm = {};  ///< or by a step of this job, whose nodes the hosts are
+  std::optional<AgentJobs> jobs = {};  ///< or by jobs of their own, as they come; then no hosts
   std::string program;                 ///< tune, as hosts find it
   std::string bind;                    ///< numeric address of this machine that agents reach
   Seconds lease_s = 30;
@@ -46,7 +49,7 @@ std::string address_towards(const std::vector<std::string>& hosts);
 /// NodeLost. What ran there is Lost once it cannot run any more: at once if the agent has said so,
 /// its launcher has given its exit code, or its process on this machine is gone; else once its
 /// lease is over, by which it ends what it runs.
-class AgentExecutor final : public Executor {
+class AgentExecutor final : public Executor, public NodeSupply {
  public:
   /// Listens. Error (user) if it cannot.
   AgentExecutor(AsioReactor& reactor, ClusterOptions options);
@@ -68,6 +71,11 @@ class AgentExecutor final : public Executor {
   /// `start`.
   std::map<LaunchId, KeptLaunch> adopt(const std::set<LaunchId>& launches,
                                        const std::function<bool()>& is_interrupted);
+
+  /// Of nodes that are jobs of their own; others there is no use in wanting.
+  void want(const NodeDemand& demand) override;
+  std::string awaited() const override;
+  std::string exhausted() const override;
 
   /// Connections that came to nothing.
   std::uint64_t strangers() const;

@@ -2,6 +2,7 @@
 #include "tuner/cluster/slurm.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -193,7 +194,9 @@ std::optional<EndedTasks> ended_tasks(std::string_view line) {
   }
 }
 
-SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s) {
+SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s,
+                      const std::function<bool()>& is_given_up) {
+  constexpr Seconds look_s = 1, quick_look_s = 0.1;
   const std::string name = command.front();
   const SideProgram program(
       {.argv = std::move(command), .directory = std::filesystem::current_path()});
@@ -205,7 +208,9 @@ SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s) {
                           std::to_string(static_cast<long>(patience_s)) + " s");
     }
     pollfd ended{program.pidfd(), POLLIN, 0};
-    ::poll(&ended, 1, static_cast<int>(std::min(left_s, 1.0) * 1000) + 1);
+    const Seconds longest_s = is_given_up ? quick_look_s : look_s;
+    ::poll(&ended, 1, static_cast<int>(std::min(left_s, longest_s) * 1000) + 1);
+    if (is_given_up && is_given_up()) throw machine_error(name + " was not waited for");
   }
   const ExitStatus ended = *program.ended();
   return {ended.signal != 0 ? 128 + ended.signal : ended.exit_code,
@@ -241,6 +246,64 @@ std::optional<QueuedJob> look_at_job(const std::string& id) {
   }
   if (answer.said.find("Invalid job id") != answer.said.npos) return std::nullopt;
   throw machine_error("Slurm cannot be asked for job " + id + ": " + answer.said);
+}
+
+std::optional<NamedJob> read_named_job(std::string_view line) {
+  const auto name = line.find('|');
+  const auto id = name == line.npos ? name : line.find('|', name + 1);
+  if (id == line.npos) return std::nullopt;
+  auto queued = read_queued_job(line.substr(id + 1));
+  if (!queued) return std::nullopt;
+  return NamedJob{std::string(line.substr(0, name)),
+                  std::string(line.substr(name + 1, id - name - 1)), *std::move(queued)};
+}
+
+std::vector<NamedJob> look_at_jobs(const std::vector<std::string>& names,
+                                   const std::function<bool()>& is_given_up) {
+  // Longer lists are longer than an argument may be.
+  constexpr std::size_t most_names = 500;
+  std::vector<std::string> command = {"squeue", "--noheader", "--states=all",
+                                      "--user=" + std::to_string(::geteuid()),
+                                      "--format=%j|%i|%T|%L|%r|%D|%N"};
+  if (names.size() <= most_names) {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ",") + name;
+    command.push_back("--name=" + list);
+  }
+  const SlurmAnswer answer = ask_slurm(std::move(command), 30, is_given_up);
+  if (answer.exit_code != 0) {
+    throw machine_error("Slurm cannot be asked for jobs: " + answer.said);
+  }
+  std::vector<NamedJob> jobs;
+  for (const std::string_view line : split(answer.said, '\n')) {
+    auto job = read_named_job(line);
+    if (job && std::find(names.begin(), names.end(), job->name) != names.end()) {
+      jobs.push_back(*std::move(job));
+    }
+  }
+  return jobs;
+}
+
+std::string submitted_id(std::string_view said) {
+  const auto lines = split(said, '\n');
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    // "12" or "12;cluster"
+    const std::string_view id = trimmed(line->substr(0, line->find(';')));
+    if (number_in(id)) return std::string(id);
+  }
+  return "";
+}
+
+std::vector<std::string> some_node_addresses() {
+  constexpr std::size_t most = 20;
+  const SlurmAnswer answer = ask_slurm({"sinfo", "--noheader", "--Node", "--format=%o"});
+  if (answer.exit_code != 0) throw machine_error("Slurm cannot be asked for nodes: " + answer.said);
+  std::vector<std::string> addresses;
+  for (const std::string_view line : split(answer.said, '\n')) {
+    if (!trimmed(line).empty()) addresses.emplace_back(trimmed(line));
+    if (addresses.size() == most) break;
+  }
+  return addresses;
 }
 
 std::string address_of_node(const std::string& node) {

@@ -55,7 +55,9 @@ struct SlurmAnswer {
 };
 /// Runs one of Slurm's commands. Error (machine) if it takes longer than `patience_s`, Error (user)
 /// if there is no such program.
-SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s = 30);
+/// `is_given_up`: asked again and again, whether nobody waits for the answer any more.
+SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s = 30,
+                      const std::function<bool()>& is_given_up = {});
 
 /// A job as the queue has it.
 struct QueuedJob {
@@ -72,6 +74,26 @@ struct QueuedJob {
 std::optional<QueuedJob> look_at_job(const std::string& id);
 /// What `look_at_job` asks for, as its command prints it.
 std::optional<QueuedJob> read_queued_job(std::string_view line);
+
+/// A job in the queue, with its name.
+struct NamedJob {
+  std::string name;
+  std::string id;
+  QueuedJob queued;
+};
+/// Those of this user that have one of these names and that Slurm knows. Error (machine) if Slurm
+/// cannot be asked.
+std::vector<NamedJob> look_at_jobs(const std::vector<std::string>& names,
+                                   const std::function<bool()>& is_given_up = {});
+/// What `look_at_jobs` asks for, as its command prints it.
+std::optional<NamedJob> read_named_job(std::string_view line);
+
+/// The number of a job in what `sbatch --parsable` has printed, among what a site has it say;
+/// empty: there is none.
+std::string submitted_id(std::string_view said);
+
+/// Addresses of nodes of Slurm's, some of them. Error if Slurm cannot be asked.
+std::vector<std::string> some_node_addresses();
 
 /// The address of a node of Slurm's, or its name, as other nodes reach it.
 std::string address_of_node(const std::string& node);

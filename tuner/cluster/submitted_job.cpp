@@ -21,14 +21,13 @@ fs::path submitted_file(const fs::path& experiment) {
   return job_directory(experiment) / "submitted.json";
 }
 
-/// In a name of a file for sbatch a percent sign begins a word of Slurm's.
+}  // namespace
+
 std::string with_percents_doubled(const std::string& text) {
   std::string doubled;
   for (const char c : text) doubled += c == '%' ? std::string("%%") : std::string(1, c);
   return doubled;
 }
-
-}  // namespace
 
 fs::path job_directory(const fs::path& experiment) { return experiment / "job"; }
 fs::path job_script(const fs::path& experiment) { return job_directory(experiment) / "script.sh"; }
@@ -55,20 +54,26 @@ std::string job_script_text(const JobRequest& request, const fs::path& experimen
   return text + "\n";
 }
 
-std::string reserved_option(const std::vector<std::string>& others) {
-  constexpr std::array<const char*, 8> names = {"--nodes",     "--time",    "--gpus-per-node",
-                                                "--array",     "--wrap",    "--wait",
-                                                "--test-only", "--parsable"};
-  constexpr std::array<const char*, 4> letters = {"-N", "-t", "-a", "-W"};
-  for (const std::string& word : others) {
-    for (const std::string name : names) {
-      if (word == name || word.starts_with(name + "=")) return name;
+std::string option_among(const std::vector<std::string>& words,
+                         std::span<const std::string_view> names,
+                         std::span<const std::string_view> letters) {
+  for (const std::string& word : words) {
+    for (const std::string_view name : names) {
+      if (word.substr(0, word.find('=')) == name) return std::string(name);
     }
-    for (const std::string letter : letters) {
-      if (word.starts_with(letter)) return letter;
+    for (const std::string_view letter : letters) {
+      if (word.starts_with(letter)) return std::string(letter);
     }
   }
   return "";
+}
+
+std::string reserved_option(const std::vector<std::string>& others) {
+  constexpr std::array<std::string_view, 8> names = {"--nodes",     "--time",    "--gpus-per-node",
+                                                     "--array",     "--wrap",    "--wait",
+                                                     "--test-only", "--parsable"};
+  constexpr std::array<std::string_view, 4> letters = {"-N", "-t", "-a", "-W"};
+  return option_among(others, names, letters);
 }
 
 void write_submitted(const fs::path& experiment, const std::string& id) {

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tuner/cluster/slurm.h"
@@ -34,6 +36,14 @@ std::string job_script_text(const JobRequest& request, const std::filesystem::pa
 /// The option among `others` that the request says by itself, or that would make another kind of
 /// job of it; empty: there is none.
 std::string reserved_option(const std::vector<std::string>& others);
+
+/// The first of the options, long ones or letters, that stands among `words`; empty: none does.
+std::string option_among(const std::vector<std::string>& words,
+                         std::span<const std::string_view> names,
+                         std::span<const std::string_view> letters);
+
+/// In a name of a file for sbatch a percent sign begins a word of Slurm's.
+std::string with_percents_doubled(const std::string& text);
 
 /// The number of the job.
 void write_submitted(const std::filesystem::path& experiment, const std::string& id);

@@ -36,6 +36,15 @@ struct NodeLost {
   std::string reason;  ///< a phrase
   /// Its agent is started again: a NodeJoined follows, or the same once more when none comes.
   bool is_awaited = false;
+  bool is_planned = false;  ///< nothing was to run there any more
+};
+
+/// It ends soon: it is to get no more trials, and those that run there go on elsewhere, each from a
+/// checkpoint that it makes first.
+struct NodeEnding {
+  int node = 0;
+  std::string reason;        ///< a phrase
+  bool has_no_time = false;  ///< for checkpoints that have not been made by now
 };
 
 /// A variant with the alternatives of `Variant` and more.
@@ -46,7 +55,8 @@ struct Extended<std::variant<Kinds...>, More...> {
   using type = std::variant<Kinds..., More...>;
 };
 
-using Wakeup = Extended<LaunchEvent, Interrupted, ControlAsked, NodeJoined, NodeLost>::type;
+using Wakeup =
+    Extended<LaunchEvent, Interrupted, ControlAsked, NodeJoined, NodeLost, NodeEnding>::type;
 
 class Reactor {
  public:

@@ -50,8 +50,9 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, EventCommitter& comm
                  .memory = options_.memory,
                  .look = options_.look},
                 executor,
-                options_.nodes.empty() ? ResourcePool(options_.resources)
-                                       : ResourcePool(std::vector<NodeResources>())),
+                options_.nodes.empty() && options_.supply == nullptr
+                    ? ResourcePool(options_.resources)
+                    : ResourcePool(std::vector<NodeResources>())),
       control_handler_(*this) {
   for (const NodeResources& node : options_.nodes) {
     launch_.add_node(node);
@@ -116,6 +117,7 @@ LoopEnd Loop::drive() {
   attempts_.adopt(options_.adoption);
   check_stop_all();
   fill();
+  tell_demand();
   act();
   end_step();
   while (!is_finished()) turn();
@@ -155,6 +157,7 @@ void Loop::turn() {
   }
   check_stop_all();
   fill();
+  tell_demand();
   tell_what_is_awaited();
   // The end waits for what workers do, and a snapshot would be the longest of it by far.
   if (attempts_.all().empty() && (next_.nothing_left() || shutdown_)) snapshots_.stop();
@@ -232,7 +235,12 @@ bool Loop::start_next() {
   if (!circuit_breaker_.allows_launch(committer_.steady())) return false;
   obstacle_ = Obstacle::slot;
   Attempts::Slot slot = attempts_.find_slot();
-  if (!slot) return false;
+  if (!slot) {
+    // Whether anything is left to run nobody else finds out while there is no node.
+    const bool looks = options_.supply != nullptr && attempts_.all().empty();
+    if (looks && !next_.choose(false)) obstacle_ = Obstacle::choice;
+    return false;
+  }
   const auto chosen = next_.choose(!attempts_.all().empty());
   obstacle_ = chosen ? Obstacle::disk : Obstacle::choice;
   const bool has_space = options_.disk == nullptr || !chosen || options_.disk->allows_launch();
@@ -253,14 +261,44 @@ std::string Loop::waits_for() const {
   switch (obstacle_) {
     case Obstacle::failures:
       return circuit_breaker_.waits_for(committer_.steady());
-    case Obstacle::slot:
-      return attempts_.place_awaited();
+    case Obstacle::slot: {
+      const bool is_idle = options_.supply != nullptr && attempts_.all().empty();
+      const std::string awaited = is_idle ? options_.supply->awaited() : "";
+      return awaited.empty() ? attempts_.place_awaited() : awaited;
+    }
     case Obstacle::choice:
       return next_.waits_for();
     case Obstacle::disk:
       return options_.disk != nullptr ? options_.disk->waits_for() : "";
   }
   return "";
+}
+
+/// Those that would run if there was room for them.
+std::size_t Loop::waiting_trials() const {
+  if (shutdown_ || obstacle_ == Obstacle::choice) return 0;
+  const std::size_t running = attempts_.all().size();
+  const std::size_t waiting = std::max<std::size_t>(next_.waiting(), running == 0 ? 1 : 0);
+  const auto limit = spec_.max_concurrent_trials;
+  if (!limit) return waiting;
+  return std::min(waiting, std::max(static_cast<std::size_t>(*limit), running) - running);
+}
+
+void Loop::tell_demand() {
+  constexpr Seconds period_s = 0.2;  // it takes a look at all that runs
+  if (options_.supply == nullptr || committer_.steady() < told_demand_at_ + period_s) return;
+  told_demand_at_ = committer_.steady();
+  NodeDemand demand = attempts_.node_use();
+  demand.waiting = waiting_trials();
+  demand.longest_save_s = committer_.experiment().saves().max_save_s;
+  demand.per_trial = spec_.resources_per_trial;
+  demand.workers = spec_.workers ? spec_.workers->count : 1;
+  options_.supply->want(demand);
+  if (shutdown_ || obstacle_ != Obstacle::slot || !attempts_.all().empty()) return;
+  const std::string exhausted = options_.supply->exhausted();
+  if (exhausted.empty()) return;
+  interrupt(exhausted);
+  shutdown_.gives_up = true;
 }
 
 /// That all places are taken by trials that run is as it should be.
@@ -484,17 +522,22 @@ void Loop::on(const NodeLost& wakeup) {
   if (wakeup.is_awaited) awaited_nodes_.insert(wakeup.node);
   attempts_.lose_node(wakeup.node);
   callbacks_.notice(wakeup.reason +
-                    (was_awaited ? ""
+                    (was_awaited || wakeup.is_planned ? ""
                      : wakeup.is_awaited
                          ? "; its agent is started again, and what ran there goes on from its last "
                            "checkpoint"
                          : "; what ran there goes on elsewhere from its last checkpoint"));
-  if (!awaited_nodes_.empty() || shutdown_) return;
+  if (!awaited_nodes_.empty() || shutdown_ || options_.supply != nullptr) return;
   const std::string why = attempts_.why_nothing_fits();
   if (why.empty()) return;
   interrupt(attempts_.has_node() ? "trials fit no node that is left: " + why
                                  : "no node is left that trials could run on");
   shutdown_.gives_up = true;
+}
+
+void Loop::on(const NodeEnding& wakeup) {
+  if (!wakeup.reason.empty()) callbacks_.notice(wakeup.reason);
+  attempts_.vacate(wakeup.node, wakeup.has_no_time);
 }
 
 void Loop::answer(ControlId id, ControlAnswer answer) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tuner/execution/executor.h"
+#include "tuner/execution/node_supply.h"
 #include "tuner/execution/reactor.h"
 #include "tuner/process/interrupts.h"
 #include "tuner/run/checkpoints/disk_guard.h"
@@ -27,6 +28,7 @@ struct LoopOptions {
   Resources resources;  ///< totals
   /// Of which `resources` is the sum; empty: all of it is on this machine.
   std::vector<NodeResources> nodes = {};
+  NodeSupply* supply = nullptr;    ///< of more nodes; outlives the loop; null: none will come
   Seconds interrupt_grace_s = 30;  ///< for last saves after an interrupt
   std::set<TrialId> only = {};     ///< only these run, and none are added; empty: all
   AdoptionPlan adoption = {};      ///< trials that go on in processes of an earlier driver's
@@ -104,11 +106,14 @@ class Loop {
   void on(const ControlAsked& wakeup);
   void on(const NodeJoined& wakeup);
   void on(const NodeLost& wakeup);
+  void on(const NodeEnding& wakeup);
   template <class Wakeup>
   requires requires(Wakeup& wakeup) { wakeup.launch; }
   void on(Wakeup& wakeup) { attempts_.on(wakeup); }
   void answer(ControlId id, ControlAnswer answer);
   void look_at_failures();
+  std::size_t waiting_trials() const;
+  void tell_demand();
   void tell_what_is_awaited();
   void tell_what_hangs();
   void check_stop_all();
@@ -143,6 +148,7 @@ class Loop {
   Seconds woke_at_ = 0;                   ///< steady; when the last wait returned
   /// At which step the last try to start a trial stopped.
   enum class Obstacle { failures, slot, choice, disk } obstacle_ = Obstacle::choice;
+  Seconds told_demand_at_ = -never_s;             ///< steady
   std::set<int> awaited_nodes_;                   ///< that are lost and may come back
   std::string told_waits_;                        ///< to callbacks
   std::vector<TrialId> told_hangs_;               ///< to callbacks

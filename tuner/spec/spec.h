@@ -58,6 +58,13 @@ struct ClusterConfig {
   std::vector<std::string> launcher = {"ssh", "-o", "BatchMode=yes", "${host}", "${agent}"};
   std::optional<std::string> bind;  ///< where the driver listens; none: the address towards a host
   Seconds agent_lease_s = 30;       ///< an agent that hears nothing for so long ends its trials
+  /// So many jobs of Slurm's, of one node each, are kept as long as trials wait; none: no such
+  /// jobs.
+  std::optional<int> agent_jobs;
+  std::optional<std::string> time;          ///< of each of them, as sbatch has it
+  std::vector<std::string> sbatch_options;  ///< more, of each
+  Seconds agent_idle_s = 300;  ///< a job that no trial has had a use for, for so long, is ended
+  Seconds job_margin_s = 120;  ///< so long before a job's end its trials move
 };
 
 struct ExperimentSpec {

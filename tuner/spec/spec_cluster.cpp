@@ -78,6 +78,37 @@ std::optional<Seconds> to_lease(const Json& json) {
   return seconds && *seconds >= 1 ? seconds : std::nullopt;
 }
 
+/// Fields of jobs that an agent is started by, each on its node.
+void parse_jobs(const FieldReader& fields, ClusterConfig& cluster) {
+  fields.read(
+      "agent_jobs", "an integer from 1", [](const Json& count) { return to_int(count, 1); },
+      cluster.agent_jobs);
+  fields.read("time", "like \"30\" (minutes), \"8:00:00\" or \"1-12:00:00\"", to_text,
+              cluster.time);
+  std::optional<std::vector<std::string>> options;
+  fields.read("sbatch_options", "a list of options for sbatch like [\"--partition=gpu\"]", to_words,
+              options);
+  cluster.sbatch_options = options.value_or(std::vector<std::string>());
+  fields.read("agent_idle_s", "a positive number of seconds up to 1e9", to_seconds,
+              cluster.agent_idle_s);
+  fields.read("job_margin_s", "a positive number of seconds up to 1e9", to_seconds,
+              cluster.job_margin_s);
+  if (!cluster.agent_jobs) {
+    if (cluster.time)
+      fields.complain("time", "time is that of each of agent_jobs, and there are none");
+    return;
+  }
+  if (!cluster.time) {
+    fields.complain("agent_jobs",
+                    "agent_jobs need time, how long each of them runs, like \"2:00:00\"");
+  }
+  using Type = ClusterConfig::Type;
+  if (!cluster.hosts.empty() || (cluster.type && *cluster.type != Type::none)) {
+    fields.complain("agent_jobs",
+                    "agent_jobs are where trials run: leave hosts and type (--cluster) out");
+  }
+}
+
 }  // namespace
 
 void parse_cluster(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems) {
@@ -105,14 +136,21 @@ void parse_cluster(const FieldReader& top, ExperimentSpec& spec, std::vector<Pro
   fields.read("bind", "a numeric address of this machine like \"10.0.0.1\"", to_text, cluster.bind);
   fields.read("agent_lease_s", "a number of seconds from 1 to 1e9", to_lease,
               cluster.agent_lease_s);
+  parse_jobs(fields, cluster);
 }
 
 Json cluster_to_json(const ClusterConfig& cluster) {
-  return {{"type", cluster.type ? from_type(*cluster.type) : Json()},
-          {"hosts", cluster.hosts.empty() ? Json() : Json(cluster.hosts)},
-          {"launcher", cluster.launcher},
-          {"bind", cluster.bind ? Json(*cluster.bind) : Json()},
-          {"agent_lease_s", cluster.agent_lease_s}};
+  return {
+      {"type", cluster.type ? from_type(*cluster.type) : Json()},
+      {"hosts", cluster.hosts.empty() ? Json() : Json(cluster.hosts)},
+      {"launcher", cluster.launcher},
+      {"bind", cluster.bind ? Json(*cluster.bind) : Json()},
+      {"agent_lease_s", cluster.agent_lease_s},
+      {"agent_jobs", cluster.agent_jobs ? Json(*cluster.agent_jobs) : Json()},
+      {"time", cluster.time ? Json(*cluster.time) : Json()},
+      {"sbatch_options", cluster.sbatch_options.empty() ? Json() : Json(cluster.sbatch_options)},
+      {"agent_idle_s", cluster.agent_idle_s},
+      {"job_margin_s", cluster.job_margin_s}};
 }
 
 }  // namespace tune

@@ -115,7 +115,9 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "max_checkpoint_bytes"}},
       {"/failure_config",
        {"max_failures", "fail_fast", "max_failures_in_a_row", "retry_on", "never_retry_on"}},
-      {"/cluster", {"type", "hosts", "launcher", "bind", "agent_lease_s"}},
+      {"/cluster",
+       {"type", "hosts", "launcher", "bind", "agent_lease_s", "agent_jobs", "time",
+        "sbatch_options", "agent_idle_s", "job_margin_s"}},
       {"/remote", {"path", "checkpoints", "keep_local", "bytes_per_s", "flush_s"}},
   };
   return fields;

@@ -93,7 +93,8 @@ Json status_json(const StatusView& seen) {
   const auto how = experiment.session_ended();
   return {{"name", view.grid.spec().name},
           {"directory", view.grid.directory().string()},
-          {"job", nullptr},  // who asks Slurm says it
+          {"job", nullptr},  // who asks Slurm says it, and these
+          {"jobs", Json::array()},
           {"trials", view.grid.size()},
           {"total_trials", seen.total ? Json(*seen.total) : Json()},
           {"states", counts},

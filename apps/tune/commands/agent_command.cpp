@@ -7,6 +7,7 @@
 #include "tuner/base/error.h"
 #include "tuner/cluster/agent.h"
 #include "tuner/cluster/cluster_files.h"
+#include "tuner/cluster/job_list.h"
 #include "tuner/cluster/slurm.h"
 #include "tuner/version.h"
 
@@ -17,10 +18,12 @@ int agent_command(const AgentRequest& request) {
   const auto job = slurm_job(own_environment);
   const std::string here = slurm_node(own_environment).value_or(host_name());
   const AgentEnd end = run_agent(
-      reactor, {.directory = std::filesystem::absolute(request.directory).lexically_normal(),
-                .node = request.node.empty() ? here : request.node,
-                .version = version(),
-                .is_warned_by_signal = job && job->is_task});
+      reactor,
+      {.directory = std::filesystem::absolute(request.directory).lexically_normal(),
+       .node = request.node.empty() ? here : request.node,
+       .version = version(),
+       // It is all that its job runs, or a step of it.
+       .is_warned_by_signal = job && (job->is_task || job_of_agent(request.node) == job->id)});
   switch (end.kind) {
     case AgentEnd::Kind::released:
       return exit_ok;

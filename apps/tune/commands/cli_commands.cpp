@@ -132,7 +132,10 @@ void add_commands(CLI::App& app, Line& line) {
 void collect_options(const CLI::App& command, SpecSource& spec) {
   for (const auto& option : spec_options()) {
     const CLI::Option* const given = command.get_option_no_throw(option.name);
-    if (given == nullptr) continue;
+    // The time of a job that runs a whole search is another.
+    const bool is_other =
+        command.get_name() == "submit" && std::string_view(option.pointer) == "/cluster/time";
+    if (given == nullptr || is_other) continue;
     for (const auto& value : given->results()) spec.options.push_back({&option, value});
   }
 }

@@ -3,6 +3,7 @@
 #include "apps/tune/output.h"
 #include "apps/tune/status_follow.h"
 #include "tuner/base/error.h"
+#include "tuner/cluster/job_list.h"
 #include "tuner/cluster/submitted_job.h"
 #include "tuner/disk/file_system.h"
 #include "tuner/journal/experiment_store.h"
@@ -59,6 +60,74 @@ Json json_of(const std::optional<JobSeen>& seen) {
           {"time_left_s", queued && queued->left_s ? Json(*queued->left_s) : Json()}};
 }
 
+/// The jobs that trials run in, where a driver asks for them as trials wait.
+struct AgentJobsSeen {
+  std::vector<ListedJob> listed;
+  std::vector<NamedJob> seen;  ///< of those, the ones that Slurm knows
+  std::string silence;         ///< why it says nothing
+};
+
+AgentJobsSeen look_at_agent_jobs(const std::filesystem::path& directory) {
+  AgentJobsSeen jobs{.listed = read_job_list(directory), .seen = {}, .silence = {}};
+  if (jobs.listed.empty()) return jobs;
+  std::vector<std::string> names;
+  for (const ListedJob& job : jobs.listed) names.push_back(job.name);
+  try {
+    jobs.seen = look_at_jobs(names);
+  } catch (const Error& error) {
+    jobs.silence = error.what();
+  }
+  return jobs;
+}
+
+const QueuedJob* find(const AgentJobsSeen& jobs, const ListedJob& listed) {
+  for (const NamedJob& seen : jobs.seen) {
+    if (seen.name == listed.name && (listed.id.empty() || seen.id == listed.id)) {
+      return &seen.queued;
+    }
+  }
+  return nullptr;
+}
+
+void add_lines(const AgentJobsSeen& jobs, std::vector<std::pair<std::string, std::string>>& lines) {
+  constexpr std::size_t most = 20;
+  std::size_t count = 0;
+  for (const ListedJob& listed : jobs.listed) {
+    if (++count > most) break;
+    const QueuedJob* const queued = find(jobs, listed);
+    std::string text = listed.id.empty() ? "of which no number is known" : listed.id;
+    if (queued != nullptr) {
+      text += " " + queued->state;
+      if (!queued->reason.empty() && queued->reason != "None") text += " (" + queued->reason + ")";
+      for (const std::string& node : queued->nodes) text += " " + node;
+      if (queued->left_s) text += ", " + text_of_time(*queued->left_s) + " left";
+    } else if (!jobs.silence.empty()) {
+      text += ", of which Slurm says nothing: " + jobs.silence;
+    } else if (!listed.id.empty()) {
+      text += " has ended";
+    }
+    lines.emplace_back(count == 1 ? "jobs" : "", text);
+  }
+  if (jobs.listed.size() > most) {
+    lines.emplace_back("", "and " + std::to_string(jobs.listed.size() - most) + " more");
+  }
+}
+
+Json json_of(const AgentJobsSeen& jobs) {
+  Json all = Json::array();
+  for (const ListedJob& listed : jobs.listed) {
+    const QueuedJob* const queued = find(jobs, listed);
+    const bool has_node = queued != nullptr && !queued->nodes.empty();
+    all.push_back(
+        {{"id", listed.id.empty() ? Json() : Json(listed.id)},
+         {"state", queued != nullptr ? Json(queued->state) : Json()},
+         {"reason", queued != nullptr ? Json(queued->reason) : Json()},
+         {"node", has_node ? Json(queued->nodes.front()) : Json()},
+         {"time_left_s", queued != nullptr && queued->left_s ? Json(*queued->left_s) : Json()}});
+  }
+  return all;
+}
+
 StatusFrame frame_of(const StatusRequest& request) {
   const StatusView seen = look_at_status(request.directory);
   return {.screen = pairs_text(status_lines(seen)),
@@ -81,13 +150,16 @@ int status_command(const StatusRequest& request) {
     return exit_ok;
   }
   const StatusView seen = look_at_status(request.directory);
+  const AgentJobsSeen agent_jobs = look_at_agent_jobs(request.directory);
   if (request.json) {
     Json json = status_json(seen);
     json["job"] = json_of(job);
+    json["jobs"] = json_of(agent_jobs);
     print_json(json);
   } else {
     auto lines = status_lines(seen);
     if (job) lines.emplace_back("job", text_of(*job));
+    add_lines(agent_jobs, lines);
     print_pairs(lines);
   }
   return exit_ok;

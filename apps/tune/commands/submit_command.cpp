@@ -81,11 +81,12 @@ SpecDocument on_slurm(SpecDocument document) {
   if (cluster.is_null()) cluster = Json::object();
   if (!cluster.is_object()) return document;
   const Json type = cluster.value("type", Json());
-  const bool has_hosts = !cluster.value("hosts", Json()).is_null();
+  const bool has_hosts =
+      !cluster.value("hosts", Json()).is_null() || !cluster.value("agent_jobs", Json()).is_null();
   if (has_hosts || (!type.is_null() && type != "slurm")) {
     throw user_error(
-        "a search that is submitted runs on the nodes of its job: leave cluster.hosts and "
-        "cluster.type out");
+        "a search that is submitted runs on the nodes of its job: leave cluster.hosts, "
+        "cluster.agent_jobs and cluster.type out");
   }
   cluster["type"] = "slurm";
   return document;

@@ -47,6 +47,7 @@ std::optional<NextTrial::Choice> NextTrial::choose(bool anything_runs) {
       answer = NothingNow{};
     }
     auto* const suggestion = std::get_if<Suggestion>(&*answer);
+    searcher_is_dry_ = suggestion == nullptr;
     if (suggestion == nullptr) {
       if (const auto chosen = ask_scheduler(now, false)) return chosen;
       nothing_left_ = !anything_runs && retry_at_ == never_s;
@@ -134,6 +135,30 @@ std::vector<TrialId> NextTrial::held() const {
     if (trial(id).held) held.push_back(id);
   }
   return held;
+}
+
+std::size_t NextTrial::waiting() const {
+  constexpr std::size_t very_many = 1'000'000;
+  const Experiment& experiment = committer_.experiment();
+  const Seconds now = committer_.now();
+  if (!only_.empty()) {
+    return static_cast<std::size_t>(std::count_if(only_.begin(), only_.end(), [&](TrialId id) {
+      return is_waiting(id) && experiment.may_start(id, now);
+    }));
+  }
+  std::size_t later = 0;
+  for (auto each = delayed_.rbegin(); each != delayed_.rend() && each->first > now; ++each) {
+    const Trial& delayed = trial(each->second);
+    if (delayed.state == TrialState::pending && delayed.not_before == each->first) ++later;
+  }
+  std::size_t waiting = experiment.pending().size() - std::min(later, experiment.pending().size());
+  if (!searcher_is_dry_) {
+    const auto total = policies_.total_trials(experiment);
+    waiting += total ? *total - experiment.trials().size() : very_many;
+  }
+  if (waiting > 0) return waiting;
+  // Of those that are paused only the scheduler knows.
+  return ask_scheduler(now, false) ? 1 : 0;
 }
 
 std::string NextTrial::waits_for() const {

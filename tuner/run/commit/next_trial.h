@@ -44,6 +44,9 @@ class NextTrial {
   /// Unix time at which a trial that waits may run.
   Seconds retry_at() const { return retry_at_; }
   bool runs_named_trials() const { return !only_.empty(); }
+  /// So many trials would be chosen, one after the other; where nobody knows how many there will
+  /// be, very many.
+  std::size_t waiting() const;
   /// What the last `choose` waits for, if it has chosen none, as a phrase; empty: for nothing.
   std::string waits_for() const;
   /// At the end of a run that nobody has stopped: sentences about what waits in vain.
@@ -67,6 +70,7 @@ class NextTrial {
   const std::function<void()> on_added_;
   bool nothing_left_ = false;
   bool searcher_waits_ = false;   ///< it had nothing when it was last asked
+  bool searcher_is_dry_ = false;  ///< the same, or it will have nothing any more
   bool searcher_thinks_ = false;  ///< it had not answered yet
   /// Unix times before which trials that have failed must not run; some may have been started or
   /// stopped since.

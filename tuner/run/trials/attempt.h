@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tuner/model/event.h"
@@ -17,6 +18,9 @@
 #include "tuner/run/workers/worker_group.h"
 
 namespace tune {
+
+/// Why an attempt ends that was saved before its node's end.
+inline constexpr std::string_view node_ends = "its node ends, and it goes on elsewhere";
 
 /// How an attempt ends, once that is known. The end is recorded when its processes are gone and its
 /// checkpoints are committed.
@@ -41,6 +45,7 @@ struct Attempt {
   bool save_asked = false;           ///< by hand, at the next result
   bool was_unfit_to_start = false;   ///< a fault of its machine's, and that has ended it
   bool lost_node = false;            ///< its node was lost, and that has ended it
+  bool leaves_node = false;          ///< with its next checkpoint, since its node ends
   bool clone_waits = false;          ///< for its checkpoint, which it makes at the next result
   /// Why it is to end with its next result; that is in the journal.
   std::optional<std::string> stop_asked;

@@ -24,6 +24,11 @@ std::string way_to_save(const ExperimentSpec& spec) {
          "and again, only once it rests (docs/plain.md)";
 }
 
+bool is_on(const Allocation& allocation, int node) {
+  return std::any_of(allocation.nodes.begin(), allocation.nodes.end(),
+                     [node](const NodeAllocation& each) { return each.node == node; });
+}
+
 }  // namespace
 
 void Attempts::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
@@ -237,17 +242,53 @@ void Attempts::judge_node(int node, TrialId trial, const std::string& reason, Bl
 
 /// Processes that wait for another trial would bring it there.
 void Attempts::dismiss_idle_on(int node) {
-  const auto is_there = [node](const NodeAllocation& each) { return each.node == node; };
   std::vector<WorkerGroup*> others;
   for (WorkerGroup* const idle : std::exchange(idle_, {})) {
-    const auto& nodes = idle->allocation().nodes;
-    if (std::any_of(nodes.begin(), nodes.end(), is_there)) {
+    if (is_on(idle->allocation(), node)) {
       idle->leave(WorkerGroup::StopLevel::request);
     } else {
       others.push_back(idle);
     }
   }
   idle_ = std::move(others);
+}
+
+void Attempts::vacate(int node, bool has_no_time) {
+  vacated_.insert(node);
+  resources_.lose_node(node);
+  node_health_.lose_node(node);
+  dismiss_idle_on(node);
+  for (const TrialId id : kept_.trials()) {
+    if (is_on(kept_.find(id)->held, node)) give_up(id);
+  }
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    Attempt& attempt = (at++)->second;  // ending one may erase it
+    if (is_on(attempt.worker_group->allocation(), node)) leave_node(attempt, has_no_time);
+  }
+}
+
+void Attempts::leave_node(Attempt& attempt, bool has_no_time) {
+  attempt.leaves_node = true;
+  if (attempt.life.is_ending()) return;
+  const bool has_begun = attempt.has_result || attempt.life.is_training();
+  if (has_no_time || !has_begun) {
+    end(attempt, Outcome::interrupted, std::string(node_ends));
+  } else if (attempt.life.is_blocked()) {
+    carry_out(attempt);
+  }
+}
+
+NodeDemand Attempts::node_use() const {
+  NodeDemand use;
+  use.running.resize(launch_.nodes.size());
+  use.is_given_up.resize(launch_.nodes.size());
+  for (const auto& [id, attempt] : attempts_) {
+    for (const NodeAllocation& each : attempt.worker_group->allocation().nodes) {
+      ++use.running.at(static_cast<std::size_t>(each.node));
+    }
+  }
+  for (const int node : vacated_) use.is_given_up.at(static_cast<std::size_t>(node)) = true;
+  return use;
 }
 
 void Attempts::lose_node(int node) {

@@ -225,7 +225,7 @@ Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
   if (attempt.clone_waits || fails_its_clones) met.add(Trigger::clone);
   const bool is_held = trial(attempt.trial).held && !is_end;
   if (decision.action == Action::pause || is_held) met.add(Trigger::pause);
-  if (!is_end && shutdown_) met.add(Trigger::interrupt);
+  if (!is_end && (shutdown_ || attempt.leaves_node)) met.add(Trigger::interrupt);
   return met;
 }
 
@@ -241,6 +241,7 @@ bool Attempts::tell_result(const Trial& before, const Result& result) {
 void Attempts::process_result(Attempt& attempt, Result&& result,
                               std::vector<std::string> handed_over) {
   circuit_breaker_.on_result(attempt.began_at);
+  lost_in_a_row_.erase(attempt.trial);
   if (const auto node = only_node(attempt)) node_health_.on_result(*node, attempt.began_at);
   const Trial& before = trial(attempt.trial);
   advice_.on_result(attempt, before, result);
@@ -316,6 +317,9 @@ void Attempts::carry_out(Attempt& attempt) {
   } else if (is_held && !attempt.save_failed &&
              (spec_.plain || attempt.save.checkpoint.triggers.any())) {
     end(attempt, Outcome::interrupted, std::string(paused_by_user));
+  } else if (attempt.leaves_node && !attempt.save_failed &&
+             (spec_.plain ? can_keep_state(spec_) : attempt.save.checkpoint.triggers.any())) {
+    end(attempt, Outcome::interrupted, std::string(node_ends));
   } else {
     step(attempt);
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/execution/node_supply.h"
 #include "tuner/run/checkpoints/checkpoint_manager.h"
 #include "tuner/run/commit/after_commit.h"
 #include "tuner/run/commit/callback_list.h"
@@ -77,6 +78,11 @@ class Attempts {
   }
   /// Where trials fit nothing that is left, nodes that were left out get them again.
   void lose_node(int node);
+  /// Nothing more starts on that node, and what runs there ends with its next checkpoint, to go on
+  /// elsewhere; without time for that, at once.
+  void vacate(int node, bool has_no_time);
+  /// By node: what runs there, and which ones have been vacated.
+  NodeDemand node_use() const;
   bool has_node() const { return resources_.has_node(); }
   /// Why a trial can be placed no more, as a sentence; empty: it can.
   std::string why_nothing_fits() const;
@@ -199,6 +205,7 @@ class Attempts {
   void judge_node(int node, TrialId trial, const std::string& reason, Blame blame,
                   Seconds began_at);
   void dismiss_idle_on(int node);
+  void leave_node(Attempt& attempt, bool has_no_time);
   void look_at_awaiting();
   void look_at_logs();
   void limit_logs(const std::vector<TrialId>& trials);
@@ -278,7 +285,8 @@ class Attempts {
   };
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
-  std::map<TrialId, int> lost_in_a_row_;  ///< attempts that ended with their node
+  std::map<TrialId, int> lost_in_a_row_;  ///< attempts that ended with their node, without a result
+  std::set<int> vacated_;                 ///< nodes
   RunAdvice advice_;
 };
 
