@@ -94,8 +94,11 @@ void parse_jobs(const FieldReader& fields, ClusterConfig& cluster) {
   fields.read("job_margin_s", "a positive number of seconds up to 1e9", to_seconds,
               cluster.job_margin_s);
   if (!cluster.agent_jobs) {
-    if (cluster.time)
+    const Json* const given = fields.find("agent_jobs");
+    const bool are_wrong = given != nullptr && !given->is_null();
+    if (cluster.time && !are_wrong) {
       fields.complain("time", "time is that of each of agent_jobs, and there are none");
+    }
     return;
   }
   if (!cluster.time) {

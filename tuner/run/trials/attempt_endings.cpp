@@ -269,6 +269,12 @@ void Attempts::vacate(int node, bool has_no_time) {
 
 void Attempts::leave_node(Attempt& attempt, bool has_no_time) {
   attempt.leaves_node = true;
+  if (attempt.life.state() == AttemptState::awaiting_shutdown) {
+    // Whoever ends the node's job has told the trial, too, and that came first.
+    attempt.ending = Ending{Outcome::interrupted, std::string(node_ends)};
+    attempt.awaits_until = committer_.steady();
+    return try_to_close(attempt);
+  }
   if (attempt.life.is_ending()) return;
   const bool has_begun = attempt.has_result || attempt.life.is_training();
   if (has_no_time || !has_begun) {

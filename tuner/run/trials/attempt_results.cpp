@@ -192,7 +192,10 @@ void Attempts::on(Attempt& attempt, const WorkerGroup::Gone& gone) {
   if (has_refused && has_nothing_to_train(attempt)) {
     ending = {Outcome::completed, nothing_left(attempt) + "; " + ending.reason};
   }
-  if (shutdown_.kind == ShutdownState::Kind::interrupted && ending.outcome == Outcome::completed) {
+  if (attempt.leaves_node && is_ended_from_outside(gone)) {
+    ending = {Outcome::interrupted, std::string(node_ends)};
+  } else if (shutdown_.kind == ShutdownState::Kind::interrupted &&
+             ending.outcome == Outcome::completed) {
     // It may have been told to leave from outside, before its end; see end_record for failures.
     ending = {Outcome::interrupted, shutdown_.why_attempts_end()};
   } else if (!shutdown_ && is_ended_from_outside(gone)) {
