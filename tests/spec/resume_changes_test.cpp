@@ -65,6 +65,11 @@ const std::map<std::string, Json> other_values = {
     {"/cluster/launcher", "env"},
     {"/cluster/bind", "127.0.0.1"},
     {"/cluster/agent_lease_s", 60},
+    {"/cluster/agent_jobs", 4},
+    {"/cluster/time", "1:00:00"},
+    {"/cluster/sbatch_options", {"--partition=gpu"}},
+    {"/cluster/agent_idle_s", 60},
+    {"/cluster/job_margin_s", 60},
     {"/remote/path", "s3:other"},
     {"/remote/checkpoints", "all"},
     {"/remote/keep_local", 3},
@@ -132,6 +137,9 @@ TEST_CASE("A field may change if its rule says so, and is refused by name if not
     const ExperimentSpec& recorded = field.starts_with("/trainable/plain/") ? plain : driven;
     Json json = to_json(recorded);
     json[Json::json_pointer(field)] = other_values.at(field);
+    if (field == "/cluster/agent_jobs" || field == "/cluster/time") {
+      json["cluster"].update({{"hosts", nullptr}, {"agent_jobs", 4}, {"time", "1:00:00"}});
+    }
     if (field == "/trainable/preload") json["trainable"]["command"] = {"python3", "train.py"};
     if (field == "/failure_config/retry_on") json["failure_config"]["max_failures"] = 1;
     std::vector<Problem> problems;

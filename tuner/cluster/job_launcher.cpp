@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "tuner/base/clean_text.h"
@@ -101,6 +103,15 @@ void JobLauncher::link(AgentJob& job, const std::string& node) {
   job.is_unused = false;
 }
 
+/// Its agent may have come before its number.
+void JobLauncher::number(AgentJob& job, const std::string& id) {
+  job.id = id;
+  const auto agent = std::find_if(agents_.begin(), agents_.end(), [&](const std::string& name) {
+    return job_of_agent(name) == id;
+  });
+  if (agent != agents_.end()) link(job, *agent);
+}
+
 void JobLauncher::joined(const NodeResources& node) {
   newest_ = node;
   agents_.insert(node.name);
@@ -145,12 +156,13 @@ void JobLauncher::want(const NodeDemand& demand, const std::vector<NodeUse>& nod
   note_room();
   use_.waiting = is_unfit_ ? 0 : demand.waiting;
   use_.longest_save_s = demand.longest_save_s;
+  std::map<std::string_view, const NodeUse*> by_name;
+  for (const NodeUse& each : nodes) by_name.emplace(each.node, &each);
   for (AgentJob& job : jobs_) {
-    const auto use = std::find_if(nodes.begin(), nodes.end(), [&](const NodeUse& each) {
-      return !job.node.empty() && each.node == job.node;
-    });
-    const bool is_used = use != nodes.end();
-    note_use(job, use_, is_used ? use->running : 0, is_used && use->is_given_up, now);
+    const auto use = job.node.empty() ? by_name.end() : by_name.find(job.node);
+    const bool is_used = use != by_name.end();
+    note_use(job, use_, is_used ? use->second->running : 0, is_used && use->second->is_given_up,
+             now);
   }
 }
 
@@ -241,12 +253,8 @@ bool JobLauncher::take(AgentJob& job, const NamedJob* seen, Seconds now) {
     return !job.node.empty();  // its agent will tell
   }
   if (job.id.empty()) {
-    job.id = seen->id;
-    client_.note(job.name, job.id);
-    const auto agent = std::find_if(agents_.begin(), agents_.end(), [&](const std::string& name) {
-      return job_of_agent(name) == job.id;
-    });
-    if (agent != agents_.end()) link(job, *agent);
+    client_.note(job.name, seen->id);
+    number(job, seen->id);
   }
   const QueuedJob& queued = seen->queued;
   const bool is_pending = queued.state == "PENDING" || queued.state == "REQUEUED" ||
@@ -343,8 +351,10 @@ void JobLauncher::ask_for_more(Seconds now) {
     const Seconds answered_at = seconds_since_boot();
     if (asked != jobs_.end()) {
       asked->asked_at = answered_at;
-      asked->id = submitted.id;
-      if (!submitted.id.empty()) asked->phase = AgentJob::Phase::pending;
+      if (!submitted.id.empty()) {
+        asked->phase = AgentJob::Phase::pending;
+        number(*asked, submitted.id);
+      }
     }
     if (submitted.id.empty() && !is_ended_) {
       if (asked != jobs_.end()) asked->asked_at -= unknown_patience_s - refused_patience_s;

@@ -83,6 +83,7 @@ class JobLauncher final : public AgentLauncher {
  private:
   AgentJob* find_agent(const std::string& node);
   void link(AgentJob& job, const std::string& node);
+  void number(AgentJob& job, const std::string& id);
   void note_room();
   void ask_for_more(Seconds now);
   void ask_what_is(Seconds now);

@@ -124,6 +124,8 @@ void check_agent_jobs(const fs::path& experiment, const std::string& time,
                      std::to_string(static_cast<long>(margin_s)) +
                      " s before a job's end in which its trials are saved (--job-margin-s)");
   }
+  // Slurm has taken some: agents in them wait for this driver, and not for long.
+  if (!read_job_list(experiment).empty()) return;
   std::vector<std::string> words = sbatch_words(experiment, time, others);
   words.back() = "--output=/dev/null";
   words.insert(words.end(), {"--chdir=/", "--test-only", "--wrap=true"});

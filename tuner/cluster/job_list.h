@@ -47,7 +47,7 @@ std::vector<std::string> sbatch_words(const std::filesystem::path& experiment,
                                       const std::vector<std::string>& others);
 
 /// Error (user) if jobs like that cannot be had: something contradicts itself, there is no sbatch,
-/// or Slurm refuses them, with its sentence. Submits nothing.
+/// or Slurm refuses them, with its sentence. Where there are some it is not asked. Submits nothing.
 void check_agent_jobs(const std::filesystem::path& experiment, const std::string& time,
                       const std::vector<std::string>& others, Seconds margin_s);
 
