@@ -238,6 +238,7 @@ class Notes(Looking):
     def test_notes_and_tags_are_shown_and_filtered_by(self):
         self.assertEqual(self.note("2", "looks\n odd\033[31m", "--tag", "good,final")["tags"], ["final", "good"])
         self.assertEqual(self.note("2", "again", "--untag", "final")["tags"], ["good"])
+        self.assertIn("trial_00002 has no tag 'final'", self.tune("note", "results/spec", "2", "--untag", "final").err)
         self.note("3", "--tag", "good")
         self.tune("note", "results/spec", "3", "--", "--not an option")
         self.assertEqual(self.note("3")["notes"][0]["text"], "--not an option")

@@ -1,8 +1,12 @@
 // `tune note`: what somebody has to say about a trial.
 // Changes nothing that a driver reads.
+#include <set>
+#include <string>
+
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "tuner/base/clean_text.h"
+#include "tuner/base/quoted.h"
 #include "tuner/process/system_clock.h"
 #include "tuner/view/experiment_view.h"
 #include "tuner/view/notes.h"
@@ -21,6 +25,10 @@ int note_command(const NoteRequest& request) {
       .clears_notes = request.clear};
   const bool is_change = !change.text.empty() || !change.tags.empty() ||
                          !change.removed_tags.empty() || change.clears_notes;
+  const std::set<std::string> tags = Notes::read(directory).tags(id);
+  for (const std::string& tag : change.removed_tags) {
+    if (!tags.contains(tag)) print_each_notice({to_string(id) + " has no tag " + as_quoted(tag)});
+  }
   if (is_change) write_note(directory, change, make_system_clock()->now());
   const Notes notes = Notes::read(directory);
   print_each_notice(notes.notices());
