@@ -84,16 +84,21 @@ std::optional<BetweenResults> between_results(const SaveMoment& save) {
 /// against times: training may be so short, and an evaluation so long, that a save lies beside the
 /// result before it. That there was none speaks against a program that saves first. Of who saves
 /// several times an epoch the last save of a run is where chance has it.
+/// Who saves at the begin of each epoch what the one before came to ends as one that saves first
+/// does, and by time is one that saves after: nothing tells then which of both it is.
 std::optional<SavedWhen> SaveOrder::known() const {
+  auto timed = most_of(after_, before_ + skipped_, enough);
   if (end_after_ + end_before_ > 0) {
     const auto ended = most_of(end_after_, end_before_, 1);
-    const bool may_be_by_clock = is_loose() || most_saves_ > 1;
-    return ended == SavedWhen::before_result && may_be_by_clock ? earlier_ : ended;
+    if (ended != SavedWhen::before_result) return ended;
+    if (timed == SavedWhen::after_result) return std::nullopt;
+    return is_loose() || most_saves_ > 1 ? earlier_ : ended;
   }
-  auto timed = most_of(after_, before_ + skipped_, enough);
   if (timed == SavedWhen::before_result && is_loose()) timed.reset();
   const bool is_contradicted =
       timed == SavedWhen::after_result ? has_saved_first_ : first_after_ > first_before_;
+  const bool is_at_begin = is_contradicted && timed == SavedWhen::after_result;
+  if (is_at_begin && earlier_ == SavedWhen::before_result) return std::nullopt;
   if (is_contradicted || !timed) return earlier_;
   return earlier_ && earlier_ != timed ? std::nullopt : timed;
 }
