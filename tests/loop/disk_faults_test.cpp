@@ -299,6 +299,39 @@ TEST_CASE("A journal that lost its name ends the run before more is built on it"
   CHECK(steps < 30);
 }
 
+TEST_CASE("Nothing is recorded of a trial, nor made anew, once the experiment was moved away",
+          "[loop][disk]") {
+  struct Mover : Callback {
+    explicit Mover(MemoryFileSystem& on) : files(on) {}
+    std::string name() const override { return "mover"; }
+    void on_trial_recover(const Trial&) override { files.rename("/exp", "/moved"); }
+    MemoryFileSystem& files;
+  };
+  const bool is_moved_before_it_fails = GENERATE(true, false);
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 100;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  harness.spec.failure_config.max_failures = 3;
+  int steps = 0;
+  harness.program.step = [&](const Json&, std::int64_t) {
+    FakeStep step{.metrics = "{\"loss\":1}"};
+    if (++steps != 20) return step;
+    if (is_moved_before_it_fails) harness.files.rename("/exp", "/moved");
+    step.exits = 1;
+    return step;
+  };
+  if (!is_moved_before_it_fails) {
+    harness.callbacks.push_back(std::make_unique<Mover>(harness.files));
+  }
+  CHECK_THROWS_AS(harness.run(), JournalFailed);
+  const Trial& trial = harness.experiment.trial(TrialId{0});
+  CHECK(trial.failures == (is_moved_before_it_fails ? 0 : 1));
+  CHECK_FALSE(trial.checkpoints.empty());
+  CHECK(steps == 20);
+  CHECK_FALSE(harness.files.exists("/exp/trial_00000"));
+}
+
 TEST_CASE("A disk that has no room for a trial's directory is no failure of the trial's",
           "[loop][space]") {
   int launches_without_room = 0;

@@ -476,6 +476,15 @@ std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
   return bytes + trials_bytes;
 }
 
+void ExperimentStore::require_place() const {
+  const path journal = paths::journal(state_->directory, state_->generation);
+  if (state_->files.exists(journal)) return;
+  throw machine_error(
+      "cannot keep " + journal.native() +
+      ": it was removed, moved or replaced while it was being written; put it back, or "
+      "restore it from a backup");
+}
+
 bool ExperimentStore::has_failed() const {
   return state_->lock.is_lost() || state_->journal->is_broken() ||
          (state_->finished != nullptr && state_->finished->is_broken());

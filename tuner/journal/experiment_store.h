@@ -95,6 +95,9 @@ class ExperimentStore {
 
   /// Whether the journal takes nothing any more, after an Error of `write` or `sync`.
   bool has_failed() const;
+  /// Error (machine) if the journal is not where it was: then all of the directory was moved or
+  /// removed, most likely, and that something else is not there either says nothing of it.
+  void require_place() const;
 
   // A snapshot, in this order. All but the steps marked so are the loop's.
   /// Makes the next generation's journal. From any thread; Error: nothing has changed.

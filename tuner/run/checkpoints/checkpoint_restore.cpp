@@ -200,6 +200,7 @@ bool CheckpointManager::can_refetch(CheckpointRef checkpoint, const Damage& dama
 }
 
 void CheckpointManager::record_damage(TrialId id, CheckpointRef source, const Damage& damage) {
+  committer_.require_place();
   const auto [owner, index] = source;
   const auto clone = owner == id ? std::nullopt : std::optional(id);
   committer_.commit(CheckpointDamaged{owner, index, damage.reason, clone});

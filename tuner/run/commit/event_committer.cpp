@@ -195,4 +195,13 @@ void EventCommitter::start_sync() {
       });
 }
 
+void EventCommitter::require_place() {
+  try {
+    store_.require_place();
+  } catch (const Error& error) {
+    error_ = error.what();
+    throw;
+  }
+}
+
 }  // namespace tune

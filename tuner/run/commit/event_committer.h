@@ -72,6 +72,11 @@ class EventCommitter {
   /// The journal could not be written or synced: nothing can be committed any more.
   bool has_failed() const { return !error_.empty() || store_.has_failed(); }
 
+  /// To be called before it is recorded that something is not there, or has failed. Error (machine)
+  /// if the experiment itself is not there any more, as somebody has moved or removed it: then
+  /// nothing can be committed any more.
+  void require_place();
+
   /// Everything committed is written and no sync is under way: the next journal can replace this
   /// one.
   bool is_between_writes() const;

@@ -171,6 +171,7 @@ void Attempts::close(Attempt& attempt) {
   look_for_lost_nodes(attempt);
   const AttemptEnded ended =
       end_record(attempt, trial(id), spec_.failure_config, shutdown_, committer_.now());
+  if (ended.outcome == Outcome::failed) committer_.require_place();
   // Its processes are out of the way, so nobody writes there any more.
   if (!attempt.save.directory.empty()) {
     checkpoint_manager_.discard({id, attempt.save.checkpoint.index}, attempt.number);

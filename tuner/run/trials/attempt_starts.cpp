@@ -168,6 +168,7 @@ void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& b
 
 /// `is_warm`: the process of the worker group has the trial's checkpoint in memory.
 void Attempts::begin(const NextTrial::Choice& chosen, WorkerGroup& worker_group, bool is_warm) {
+  committer_.require_place();  // else its directory would be made where the experiment was
   const TrialId id = chosen.trial;
   const Trial& waiting = trial(id);
   const bool was_started = waiting.attempt > 0;
