@@ -228,5 +228,58 @@ TEST_CASE("A save by a clock that is found with those before it is not said to b
   }
 }
 
+TEST_CASE("Of all that is saved before the only result the last one has it", "[unit][plain]") {
+  SaveOrders orders;
+  SaveFold fold(orders);
+  fold.begin(0, {});
+  for (int i = 1; i <= 3; ++i) {
+    fold.save(saved_at("e-" + std::to_string(i), i, 0), false, i);
+  }
+  fold.print({1, {}}, 0, line_bytes, {4, PrintTime::watched_lag_s});
+  (void)fold.take();
+  fold.end(SaveFold::End::done);
+  const auto named = fold.name(5);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().files.name == "e-3");
+  CHECK(named.front().iteration == 1);
+  CHECK(fold.has_left_out());
+}
+
+TEST_CASE("A best model that did not get better at the end does not tell that it is saved first",
+          "[unit][plain]") {
+  const auto known_of = [](const std::vector<std::int64_t>& behind, std::int64_t results) {
+    SaveOrder order;
+    SavesOfKind kind(&order);
+    for (const std::int64_t iteration : behind) kind.note_behind(iteration);
+    // A restore: what it saved before its first result is not known.
+    kind.note_done({.last = {9, 8, 7}, .began = 5, .results = results, .has_all_gaps = false});
+    return order.known();
+  };
+  CHECK(known_of({7, 8}, 4) == std::nullopt);
+  CHECK(known_of({6, 7, 8}, 4) == std::nullopt);
+  CHECK(known_of({5, 6, 7, 8}, 4) == SavedWhen::before_result);
+}
+
+TEST_CASE("A save is a guess where another one may lie before the same result", "[unit][plain]") {
+  for (const bool is_late : {false, true}) {
+    SaveOrders orders;
+    orders.note_earlier({{"e-", SavedWhen::before_result}});
+    SaveFold fold(orders);
+    fold.begin(0, {});
+    fold.print({1, {}}, 0, line_bytes, {1, PrintTime::watched_lag_s});
+    fold.save(saved_at("e-2", 1.5, 1), false, 3);
+    SavedFiles other = saved_at("e-3", 2.5, 1);
+    other.is_late = is_late;  // the driver stood still: it may lie behind the next result
+    fold.save(std::move(other), false, 3);
+    fold.print({2, {}}, 0, 2 * line_bytes, {2.6, PrintTime::watched_lag_s});
+    for (int i = 0; i < 2; ++i) (void)fold.take();
+    const auto named = fold.name(3.1);
+    REQUIRE(named.size() == 2);
+    CHECK(named.front().iteration == 1);
+    CHECK(named.front().is_guess == is_late);
+    CHECK(named.back().iteration == 2);
+  }
+}
+
 }  // namespace
 }  // namespace tune

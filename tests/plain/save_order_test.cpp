@@ -108,6 +108,10 @@ TEST_CASE("A save before the first result may be of that if others lie as near t
   for (const double until_s : {0.002, 5.0, 0.001}) order.note_until_result(until_s);
   CHECK(order.may_be_of_first(0.01));
   CHECK_FALSE(order.may_be_of_first(0.3));
+  // What a run goes on from it may save once more, as it begins.
+  SaveOrder untold;
+  CHECK(untold.may_be_of_first(0.01, true));
+  CHECK_FALSE(untold.may_be_of_first(0.3, true));
 }
 
 TEST_CASE("The end of who saves several times between two results proves no order",
@@ -171,6 +175,17 @@ TEST_CASE("Who saves at the begin of each epoch is not taken for one that saves 
   order.note(after, SaveOrder::enough);
   order.note_end(before);
   CHECK(order.known() == std::nullopt);
+  // Something may lie between the print and the save.
+  SaveOrder later;
+  later.note_saved_first();
+  for (int i = 0; i < 4; ++i) later.note_between({0.05, 1});
+  later.note_end(before);
+  CHECK(later.known() == std::nullopt);
+  SaveOrder evaluated;
+  evaluated.note_saved_first();
+  for (int i = 0; i < 4; ++i) evaluated.note_between({0.2, 1});
+  evaluated.note_end(before);
+  CHECK(evaluated.known() == before);
   // Where epochs are too short for times, the end alone tells.
   SaveOrder untimed;
   untimed.note_saved_first();

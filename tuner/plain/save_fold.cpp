@@ -268,14 +268,14 @@ bool SaveFold::is_first_replaced() const {
 
 /// Of a program that saves more often than it prints: whether another save lies between the one
 /// that was found first and the next result. "epoch-4" and "epoch-5" are of one kind, "best" and
-/// "last" are not.
-bool SaveFold::has_another_before_result() const {
+/// "last" are not. `is_sure`: those count alone of which it is known where they lie.
+bool SaveFold::has_another_before_result(bool is_sure) const {
   const SavedFiles& first = waiting_.front().what;
   const auto kind = kind_of_file(first.files.name.string());
   const auto behind = first_behind(first.printed_before);
   return std::any_of(std::next(waiting_.begin()), waiting_.end(), [&](const Waiting& other) {
     return kind_of_file(other.what.files.name.string()) == kind &&
-           first_behind(other.what.printed_before) == behind;
+           first_behind(other.what.printed_before) == behind && (!is_sure || is_placed(other));
   });
 }
 
@@ -336,14 +336,15 @@ bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
 bool SaveFold::may_be_of_first(const Waiting& save) const {
   const SaveMoment moment = moment_of(save, 0);
   return moment.result_behind &&
-         save.kind->may_be_of_first(moment.result_behind->at_s - moment.ended_s);
+         save.kind->may_be_of_first(moment.result_behind->at_s - moment.ended_s, !has_begun_anew_);
 }
 
 /// It has ended well with a single result, and nothing tells the order: what it saved before is
 /// hardly a model that is not trained.
 bool SaveFold::is_of_only_result(const Waiting& save) const {
   return end_ == End::done && printed_.size() == 1 && !order(*save.kind) &&
-         first_behind(save.what.printed_before) == printed_.begin();
+         first_behind(save.what.printed_before) == printed_.begin() &&
+         (waiting_.empty() || &save == &waiting_.back());
 }
 
 /// Nothing tells whether it was saved before its result was printed or after, or nothing proves
@@ -356,8 +357,9 @@ bool SaveFold::is_guessed(const Waiting& save, double now_s) const {
   if (is_of_only_result(save)) return false;
   const auto behind = first_behind(save.what.printed_before);
   if (const auto when = order_of_waiting(save, now_s)) {
-    return when == SavedWhen::before_result && behind != printed_.end() &&
-           !has_another_before_result() && may_have_another_before_result();
+    if (when == SavedWhen::after_result || behind == printed_.end()) return false;
+    return has_another_before_result() ? !has_another_before_result(true)
+                                       : may_have_another_before_result();
   }
   return !(end_ == End::done && behind == printed_.end());
 }
@@ -442,11 +444,12 @@ void SaveFold::note_gap(const Waiting& save) {
 }
 
 void SaveFold::note_last_saves() {
-  std::vector<std::int64_t> last;
-  for (auto at = printed_.rbegin(); at != printed_.rend() && last.size() < 3; ++at) {
-    last.push_back(at->iteration);
+  SavesOfKind::Done done{
+      .last = {}, .began = began_, .results = all_printed(), .has_all_gaps = has_all_gaps_};
+  for (auto at = printed_.rbegin(); at != printed_.rend() && done.last.size() < 3; ++at) {
+    done.last.push_back(at->iteration);
   }
-  for (auto& [name, kind] : kinds_) kind.note_done(last, began_, has_all_gaps_);
+  for (auto& [name, kind] : kinds_) kind.note_done(done);
 }
 
 /// Whether it is known what it printed of all iterations that were not taken, up to this one.

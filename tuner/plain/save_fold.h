@@ -185,7 +185,7 @@ class SaveFold {
   bool is_early(const Waiting& save, double now_s) const;
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
   bool is_first_replaced() const;
-  bool has_another_before_result() const;
+  bool has_another_before_result(bool is_sure = false) const;
   bool may_have_another_before_result() const;
   bool is_lost_in_prints(const Waiting& save) const;
   std::int64_t least_iteration_of(const Waiting& save) const;

@@ -2,6 +2,7 @@
 #include "tuner/plain/save_order.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tune {
 
@@ -91,7 +92,7 @@ std::optional<SavedWhen> SaveOrder::known() const {
   if (end_after_ + end_before_ > 0) {
     const auto ended = most_of(end_after_, end_before_, 1);
     if (ended != SavedWhen::before_result) return ended;
-    if (timed == SavedWhen::after_result) return std::nullopt;
+    if (timed == SavedWhen::after_result || is_behind_results()) return std::nullopt;
     return is_loose() || most_saves_ > 1 ? earlier_ : ended;
   }
   if (timed == SavedWhen::before_result && is_loose()) timed.reset();
@@ -118,6 +119,8 @@ void SaveOrder::note(SavedWhen when, int weight) {
 
 void SaveOrder::note_between(const BetweenResults& save) {
   between_ += save.weight;
+  constexpr double near = 0.1;
+  if (save.place < near) ++near_begin_;
   const auto places = static_cast<double>(places_.size());
   ++places_.at(static_cast<std::size_t>(std::clamp(save.place * places, 0.0, places - 1)));
 }
@@ -126,9 +129,9 @@ void SaveOrder::note_until_result(double until_s) {
   if (untils_ < until_s_.size()) until_s_.at(untils_++) = until_s;
 }
 
-bool SaveOrder::may_be_of_first(double until_s) const {
+bool SaveOrder::may_be_of_first(double until_s, bool is_restored) const {
   constexpr double factor = 3;
-  if (untils_ == 0) return true;
+  if (untils_ == 0) return !is_restored || until_s <= short_s + PrintTime::read_lag_s;
   std::array<double, 7> sorted = until_s_;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(untils_ / 2);
   std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(untils_));
@@ -150,6 +153,12 @@ bool SaveOrder::is_loose() const {
     most = std::max(most, places_.at(i - 1) + places_.at(i));
   }
   return all > 1 && most * 4 < all * 3;
+}
+
+/// Most of those that are beside no result.
+bool SaveOrder::is_behind_results() const {
+  const std::int64_t all = std::accumulate(places_.begin(), places_.end(), std::int64_t{0});
+  return before_ == 0 && near_begin_ > 0 && near_begin_ * 4 > all * 3;
 }
 
 void SaveOrder::note_skipped() {

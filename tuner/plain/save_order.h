@@ -70,11 +70,14 @@ class SaveOrder {
   void note(SavedWhen when, int weight);
   /// That is where the last save before a result lies.
   void note_between(const BetweenResults& save);
-  /// So long after the last save between two results the second one was printed.
+  /// So long after the last save between two results the second one was printed. See
+  /// may_be_of_first.
   void note_until_result(double until_s);
   /// Whether a save before a program's first result may be of that: one of a model that is not
   /// trained lies an epoch before it, and not as far as other saves do.
-  bool may_be_of_first(double until_s) const;
+  /// Of a run that goes on from a checkpoint it may also be that once more, and then only what is
+  /// right beside its result is believed before any save has told how far those lie.
+  bool may_be_of_first(double until_s, bool is_restored = false) const;
   /// So many of one kind lie between two results.
   void note_saves(int saves);
   /// A run that began anew has saved in each of the first gaps between results; `is_first`: also
@@ -97,6 +100,7 @@ class SaveOrder {
 
  private:
   bool is_loose() const;
+  bool is_behind_results() const;
 
   std::int64_t after_ = 0;
   std::int64_t before_ = 0;
@@ -105,6 +109,7 @@ class SaveOrder {
   int least_saves_ = std::numeric_limits<int>::max();  ///< of a kind, between two results
   int most_saves_ = 0;
   std::array<std::int64_t, 5> places_{};  ///< of those between two results
+  std::int64_t near_begin_ = 0;           ///< of those, right behind the one
   std::array<double, 7> until_s_{};       ///< of the first ones
   std::size_t untils_ = 0;
   std::int64_t first_after_ = 0;

@@ -12,8 +12,8 @@ std::optional<SavedWhen> SavesOfKind::known() const {
 
 bool SavesOfKind::may_be(SavedWhen when) const { return order_ != nullptr && order_->may_be(when); }
 
-bool SavesOfKind::may_be_of_first(double until_s) const {
-  return order_ != nullptr && order_->may_be_of_first(until_s);
+bool SavesOfKind::may_be_of_first(double until_s, bool is_restored) const {
+  return order_ != nullptr && order_->may_be_of_first(until_s, is_restored);
 }
 
 void SavesOfKind::note_skipped() {
@@ -103,15 +103,17 @@ void SavesOfKind::note_saved_first() {
 /// Who saves after each result has a save behind the last one, who saves before has none: that
 /// tells also where epochs are too short for their times to. Where its first saves are known, too,
 /// no other order is left: one more at the begin, or at the end, may be of another kind.
-void SavesOfKind::note_done(const std::vector<std::int64_t>& last, std::int64_t began,
-                            bool has_all_gaps) {
+void SavesOfKind::note_done(const Done& done) {
+  const std::vector<std::int64_t>& last = done.last;
   if (last.size() < 2 || order_ == nullptr) return;
-  const bool is_each = behind_[1] > behind_[0] && behind_[0] >= began;
+  const bool is_each = behind_[1] > behind_[0] && behind_[0] >= done.began;
   if (!is_each) return;
   const auto note = [&](SavedWhen when) {
-    // Without them a save behind the last result may be one more of who saves first.
-    if (!has_all_gaps) {
-      if (when == SavedWhen::before_result) order_->note(when, SaveOrder::enough);
+    // Without them a save behind the last result may be one more of who saves first, and none there
+    // that of a best model that did not get better.
+    if (!done.has_all_gaps) {
+      const bool is_of_each = saves_ == done.results;
+      if (when == SavedWhen::before_result && is_of_each) order_->note(when, SaveOrder::enough);
       return;
     }
     const bool has_first = first_gaps_[0] > 0;

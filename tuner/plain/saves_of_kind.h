@@ -19,7 +19,8 @@ class SavesOfKind {
 
   std::optional<SavedWhen> known() const;
   bool may_be(SavedWhen when) const;
-  bool may_be_of_first(double until_s) const;
+  /// See SaveOrder; `is_restored`: it may be what the run goes on from.
+  bool may_be_of_first(double until_s, bool is_restored) const;
   /// Nothing is ever learnt of it: to wait for that is no use.
   bool is_untold() const { return order_ == nullptr; }
   void note_skipped();
@@ -32,7 +33,10 @@ class SavesOfKind {
   /// Results that had been printed before its first save; nothing: there was none.
   std::optional<std::int64_t> first_after() const { return first_after_; }
   /// That result, as an iteration, was the last one before it; -1: that is not known.
-  void note_behind(std::int64_t iteration) { behind_ = {behind_.back(), iteration}; }
+  void note_behind(std::int64_t iteration) {
+    behind_ = {behind_.back(), iteration};
+    ++saves_;
+  }
 
   /// `more`: weight that its votes did not have before. `until_s`: to its result, of one before it.
   void note_vote(SavedWhen when, int more, double until_s);
@@ -51,9 +55,14 @@ class SavesOfKind {
   void note_begun_first();
   /// A run that began anew has saved before its first result.
   void note_saved_first();
-  /// The run has ended well. `last`: its last results as iterations, the last one first; `began`:
-  /// what it began with. `has_all_gaps`: see note_first_gap.
-  void note_done(const std::vector<std::int64_t>& last, std::int64_t began, bool has_all_gaps);
+  /// How a run has ended that has ended well.
+  struct Done {
+    std::vector<std::int64_t> last;  ///< results as iterations, the last one first; three at most
+    std::int64_t began = 0;          ///< the iteration that it began with
+    std::int64_t results = 0;        ///< that it has printed
+    bool has_all_gaps = false;       ///< see note_first_gap
+  };
+  void note_done(const Done& done);
 
  private:
   /// The last save between two results.
@@ -68,9 +77,10 @@ class SavesOfKind {
   SaveOrder* order_;
   std::optional<double> ended_s_;
   std::optional<std::int64_t> first_after_;
-  std::vector<LastInGap> gaps_;                 ///< the last results'
-  int before_ = 0;                              ///< votes that it is saved first
-  int before_counts_ = 0;                       ///< so many of them count
+  std::vector<LastInGap> gaps_;  ///< the last results'
+  int before_ = 0;               ///< votes that it is saved first
+  int before_counts_ = 0;        ///< so many of them count
+  std::int64_t saves_ = 0;
   int between_ = 0;                             ///< votes for neither
   std::array<std::int64_t, 2> behind_{-1, -1};  ///< the results before the last two saves
   /// Saves before the first result, behind that, and behind the second one.

@@ -529,6 +529,9 @@ bool PlainSession::is_restored(std::string_view line, const Metrics& metrics) {
   const bool has_trained = what == FirstResult::trained && !saves_.began_with_guess();
   habits_.trains_first = habits_.trains_first || has_trained;
   if (habits_.trains_first && !has_its_count) return false;
+  // Other numbers are no result of the checkpoint's, and neither is what counts as the next one.
+  const bool is_next = !has_its_count && habits_.count.is_of(saves_.last() + 1, line);
+  if (what == FirstResult::trained || (what == FirstResult::unclear && is_next)) return false;
   has_result_of_checkpoint_ = what == FirstResult::evaluated;
   remark_restored(line);
   return has_result_of_checkpoint_;
