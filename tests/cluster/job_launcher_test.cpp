@@ -53,7 +53,10 @@ echo $id)");
   JobLauncher& start(int most = 2) {
     launcher.emplace(JobLauncher::Options{
         .directory = dir.path(),
-        .jobs = {.policy = {.most = most, .time_s = 3600}, .time = "60", .sbatch = {}, .experiment = "e"},
+        .jobs = {.policy = {.most = most, .time_s = 3600},
+                 .time = "60",
+                 .sbatch = {},
+                 .experiment = "e"},
         .agent = {"tune", "agent", "/e"},
         .notice = [this](const std::string& sentence) { notices.push_back(sentence); }});
     return *launcher;
@@ -62,7 +65,8 @@ echo $id)");
   void until(const std::function<bool()>& holds) {
     const Seconds deadline = seconds_since_boot() + 60;
     while (!holds()) {
-      if (seconds_since_boot() > deadline) throw std::runtime_error("it did not happen");
+      if (seconds_since_boot() > deadline)
+        throw std::runtime_error("it did not happen: " + text("cluster/jobs.json") + text("queue"));
       launcher->look();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -157,10 +161,14 @@ TEST_CASE("A node that no trial fits ends the asking with a sentence", "[cluster
   launcher.want(demand(1), {{"n1:1", 0, false}});
   CHECK(slurm.was_told("trials fit no node of Slurm's jobs"));
   std::vector<JobLauncher::Order> orders;
-  slurm.until([&] { return !(orders = launcher.take_orders()).empty(); });
+  const auto ordered = [&](bool is_given_up) {
+    launcher.want(demand(1), {{"n1:1", 0, is_given_up}});
+    orders = launcher.take_orders();
+    return !orders.empty();
+  };
+  slurm.until([&] { return ordered(false); });
   CHECK(orders[0].what == JobOrder::vacate_idle);
-  launcher.want(demand(1), {{"n1:1", 0, true}});
-  slurm.until([&] { return !(orders = launcher.take_orders()).empty(); });
+  slurm.until([&] { return ordered(true); });
   CHECK(orders[0].what == JobOrder::leave);
   launcher.lost("n1:1");
   slurm.write("queue", "");
