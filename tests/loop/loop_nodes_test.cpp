@@ -1,5 +1,6 @@
 // The loop in virtual time: trials on several nodes, some of which are lost.
 #include <algorithm>
+#include <csignal>
 #include <set>
 
 #include "tests/loop/harness.h"
@@ -309,4 +310,27 @@ TEST_CASE("Nodes that are lost one after the other count only while a trial give
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.trial(0).attempt == 4);
   CHECK(harness.trial(0).iteration == 10);
+}
+
+TEST_CASE("A trial that is told to end together with its node's agent has not failed",
+          "[loop][nodes]") {
+  // The word to the agent comes before or after the trial's end.
+  for (const Seconds told_at : {45.0, 51.0}) {
+    Nodes harness;
+    bool has_died = false;
+    harness.program.step = [&](const Json& config, std::int64_t iteration) {
+      const bool dies = config.at("x") == 1 && iteration == 5 && !std::exchange(has_died, true);
+      return FakeStep{.metrics = R"({"loss":1})",
+                      .takes_s = 10,
+                      .dies_of = dies ? std::optional(SIGTERM) : std::nullopt};
+    };
+    Supply supply;
+    harness.supply = &supply;
+    harness.endings = {{told_at, {1, "", false}}};
+    CHECK(harness.run().kind == LoopEnd::Kind::finished);
+    CHECK(has_died);
+    CHECK(harness.trial(1).state == TrialState::terminated);
+    CHECK(harness.trial(1).failures == 0);
+    CHECK(harness.node_of(1) == "oak");
+  }
 }

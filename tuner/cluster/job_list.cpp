@@ -131,11 +131,8 @@ void check_agent_jobs(const fs::path& experiment, const std::string& time,
   words.insert(words.end(), {"--chdir=/", "--test-only", "--wrap=true"});
   const SlurmAnswer tested = ask_slurm(std::move(words));
   if (tested.exit_code == 0) return;
-  std::string said = tested.said;
-  for (auto at = said.find('\n'); at != said.npos; at = said.find('\n', at + 2)) {
-    said.replace(at, 1, "; ");
-  }
-  throw user_error("Slurm takes no job like that, and nothing was submitted: " + said);
+  throw user_error("Slurm takes no job like that, and nothing was submitted: " +
+                   in_one_line(tested.said));
 }
 
 }  // namespace tune

@@ -217,6 +217,16 @@ SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s,
           std::string(trimmed(program.first_words(most_answer_bytes)))};
 }
 
+std::string in_one_line(std::string_view said) {
+  std::string line;
+  for (std::string_view each : split(said, '\n')) {
+    while (!each.empty() && static_cast<unsigned char>(each.back()) <= ' ') each.remove_suffix(1);
+    while (!each.empty() && static_cast<unsigned char>(each.front()) <= ' ') each.remove_prefix(1);
+    if (!each.empty()) line += (line.empty() ? "" : "; ") + std::string(each);
+  }
+  return line;
+}
+
 bool QueuedJob::is_alive() const {
   constexpr std::array over = {"BOOT_FAIL", "CANCELLED", "COMPLETED",     "DEADLINE", "FAILED",
                                "NODE_FAIL", "REVOKED",   "OUT_OF_MEMORY", "TIMEOUT"};
@@ -272,7 +282,7 @@ std::vector<NamedJob> look_at_jobs(const std::vector<std::string>& names,
   }
   const SlurmAnswer answer = ask_slurm(std::move(command), 30, is_given_up);
   if (answer.exit_code != 0) {
-    throw machine_error("Slurm cannot be asked for jobs: " + answer.said);
+    throw machine_error("Slurm cannot be asked for jobs: " + in_one_line(answer.said));
   }
   std::vector<NamedJob> jobs;
   for (const std::string_view line : split(answer.said, '\n')) {
@@ -297,7 +307,8 @@ std::string submitted_id(std::string_view said) {
 std::vector<std::string> some_node_addresses() {
   constexpr std::size_t most = 20;
   const SlurmAnswer answer = ask_slurm({"sinfo", "--noheader", "--Node", "--format=%o"});
-  if (answer.exit_code != 0) throw machine_error("Slurm cannot be asked for nodes: " + answer.said);
+  if (answer.exit_code != 0)
+    throw machine_error("Slurm cannot be asked for nodes: " + in_one_line(answer.said));
   std::vector<std::string> addresses;
   for (const std::string_view line : split(answer.said, '\n')) {
     if (!trimmed(line).empty()) addresses.emplace_back(trimmed(line));

@@ -59,6 +59,9 @@ struct SlurmAnswer {
 SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s = 30,
                       const std::function<bool()>& is_given_up = {});
 
+/// What one of them has said, whose own words may take several lines, in one.
+std::string in_one_line(std::string_view said);
+
 /// A job as the queue has it.
 struct QueuedJob {
   std::string state;              ///< "PENDING", "RUNNING", ...

@@ -40,7 +40,9 @@ void SlurmClient::submit(std::string name, std::vector<std::string> command,
       write_list();
       const SlurmAnswer answer = ask(std::move(command));
       if (answer.exit_code == 0) submitted.id = submitted_id(answer.said);
-      if (submitted.id.empty()) submitted.refusal = answer.said.empty() ? "nothing" : answer.said;
+      if (submitted.id.empty()) submitted.refusal = in_one_line(answer.said);
+      if (submitted.id.empty() && submitted.refusal.empty())
+        submitted.refusal = "sbatch said nothing";
       if (!submitted.id.empty()) {
         listed_.back().id = submitted.id;
         write_list();

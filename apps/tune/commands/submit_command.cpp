@@ -251,12 +251,7 @@ int submit_command(const SpecSource& source, const SubmitRequest& request) {
   const auto refuse = [&](const SlurmAnswer& answer) {
     std::error_code ignored;
     if (is_new) fs::remove_all(directory, ignored);
-    // A site's own words may take several lines.
-    std::string words = answer.said;
-    for (auto at = words.find('\n'); at != words.npos; at = words.find('\n', at + 2)) {
-      words.replace(at, 1, "; ");
-    }
-    return user_error("nothing was submitted: " + words);
+    return user_error("nothing was submitted: " + in_one_line(answer.said));
   };
   const SlurmAnswer tested = ask_slurm({"sbatch", "--test-only", job_script(directory).native()});
   if (tested.exit_code != 0) throw refuse(tested);
