@@ -227,18 +227,29 @@ class Answers(Case):
         self.assertEqual(self.ask("checkpoints", "results/mixed", "--blobs")[0]["blobs"][0]["name"], "w")
 
     def in_a_queue(self) -> None:
-        """Slurm's answer is made up: of real daemons slurm_test.py tells."""
+        """Slurm's answers are made up: of real daemons slurm_test.py and agent_jobs_test.py tell."""
         os.makedirs(self.path("results/two/job"))
         self.write("results/two/job/submitted.json", {"job": "12"})
         os.makedirs(self.path("slurm"))
-        self.write("slurm/squeue", "#!/bin/sh\necho 'RUNNING|1:00:00|None|2|n[1-2]'\n")
+        os.makedirs(self.path("results/two/cluster"))
+        self.write("results/two/cluster/jobs.json", {"jobs": [{"name": "two-1", "id": "13"}]})
+        self.write(
+            "slurm/squeue",
+            "#!/bin/sh\ncase \"$*\" in *--name*) echo 'two-1|13|RUNNING|0:30:00|None|1|n3';;\n"
+            "*) echo 'RUNNING|1:00:00|None|2|n[1-2]';; esac\n",
+        )
         os.chmod(self.path("slurm/squeue"), 0o755)
         before = os.environ["PATH"]
         os.environ["PATH"] = self.path("slurm") + ":" + before
-        job = self.ask("status", "results/two")["job"]
+        status = self.ask("status", "results/two")
         os.environ["PATH"] = before
+        job, jobs = status["job"], status["jobs"]
         self.assertEqual(job, {"id": "12", "state": "RUNNING", "reason": "None", "nodes": 2, "time_left_s": 3600.0})
+        self.assertEqual(
+            jobs, [{"id": "13", "state": "RUNNING", "reason": "None", "node": "n3", "time_left_s": 1800.0}]
+        )
         shutil.rmtree(self.path("results/two/job"))
+        shutil.rmtree(self.path("results/two/cluster"))
 
     def on_a_remote(self) -> None:
         self.ask("push", "results/two", "--remote", self.path("far"))
