@@ -628,6 +628,27 @@ TEST_CASE("Who counts on from a guess does not tell which counts the iterations 
   CHECK(search.lines_taken(3, "epoch 4: loss 1.8\n") == std::vector<double>{1.8});
 }
 
+TEST_CASE("A trial's own log tells that its program shows its checkpoint's step once more",
+          "[unit][plain]") {
+  for (const int results : {2, 3, 5}) {
+    CAPTURE(results);
+    std::string earlier;
+    for (int i = 0; i < results; ++i) {
+      earlier += "step " + std::to_string(20 * i) + ": loss " + std::to_string(9 - i) + ".125\n";
+    }
+    Restoring search{.habits = {},
+                     .earlier = earlier,
+                     .restored = R"({"loss":)" + std::to_string(10 - results) + ".125}"};
+    const std::string last = std::to_string(20 * (results - 1)),
+                      next = std::to_string(20 * results);
+    // An evaluation of random batches has other numbers each time.
+    const std::string printed = "step " + last + ": loss 4.5\nstep " + next + ": loss 3.5\n";
+    CHECK(search.lines_taken(results, printed.c_str()) == std::vector<double>{3.5});
+    CHECK(search.lines_taken(results, ("step " + next + ": loss 3.25\n").c_str()) ==
+          std::vector<double>{3.25});
+  }
+}
+
 TEST_CASE("Who goes on from a guess does not tell that a restored program trains first",
           "[unit][plain]") {
   for (const bool is_guess : {true, false}) {

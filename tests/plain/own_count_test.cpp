@@ -22,6 +22,17 @@ TEST_CASE("A line with the count of an iteration is of that one, whatever values
   CHECK_FALSE(count.is_of(4, "step 60: val loss 1.0"));
 }
 
+TEST_CASE("Two results tell a count where two runs have the same", "[unit][plain]") {
+  OwnCount count;
+  for (int run = 0; run < 2; ++run) {
+    CHECK_FALSE(count.is_of(2, "step 20: val loss 3.1"));
+    count.note(1, "step 0: val loss 4.0");
+    count.note(2, "step 20: val loss 3.0");
+  }
+  CHECK(count.is_of(2, "step 20: val loss 3.1"));
+  CHECK_FALSE(count.is_of(2, "step 40: val loss 3.1"));
+}
+
 TEST_CASE("What a restored program goes on with is counted, unless it may count one too many",
           "[unit][plain]") {
   OwnCount count;

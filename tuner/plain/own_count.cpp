@@ -52,7 +52,8 @@ std::optional<std::int64_t> step_of(const std::vector<std::string>& counts) {
   return step > 0 ? std::optional(step) : std::nullopt;
 }
 
-constexpr std::ptrdiff_t least_counts = 3;  // fewer may differ by chance
+// Fewer may differ by chance, unless another run has the same ones.
+constexpr std::ptrdiff_t least_counts = 3, least_confirmed = 2;
 
 }  // namespace
 
@@ -64,6 +65,7 @@ void OwnCount::note(std::int64_t iteration, std::string_view line, bool is_resto
     // Seconds that have gone by, or steps that hang on a hyperparameter.
     const bool is_same = counts_[static_cast<std::size_t>(iteration - 1)] == count;
     tells_ = is_same || is_restored;
+    if (is_same && !is_restored) confirmed_ = std::max(confirmed_, iteration);
     return;
   }
   if (counts_.size() >= most) return;
@@ -75,8 +77,12 @@ void OwnCount::note(std::int64_t iteration, std::string_view line, bool is_resto
 
 bool OwnCount::is_of(std::int64_t iteration, std::string_view line) const {
   // A program that counts anew after a restore says the first count again.
-  if (!tells_ || std::ssize(counts_) < least_counts) return false;
-  if (iteration < 2 || iteration > std::ssize(counts_)) return false;
+  const bool is_count = std::ssize(counts_) >= least_counts || confirmed_ >= least_confirmed;
+  return is_count && repeats(iteration, line);
+}
+
+bool OwnCount::repeats(std::int64_t iteration, std::string_view line) const {
+  if (!tells_ || iteration < 2 || iteration > std::ssize(counts_)) return false;
   return counts_[static_cast<std::size_t>(iteration - 1)] == count_of_line(line);
 }
 

@@ -18,12 +18,16 @@ class OwnCount {
   void note(std::int64_t iteration, std::string_view line, bool is_restored = false);
   /// Whether `line` has the count of `iteration`, and lines tell by their counts which they are.
   bool is_of(std::int64_t iteration, std::string_view line) const;
+  /// The same, where it is known already that a result of the iteration may come once more: then
+  /// two results that count differently are enough.
+  bool repeats(std::int64_t iteration, std::string_view line) const;
   /// Also of iterations that none has come to, if those that are known are numbers at equal steps.
   bool would_be_of(std::int64_t iteration, std::string_view line) const;
 
  private:
   std::vector<std::string> counts_;  ///< up to the first number, with it; by iteration, from 1
   bool tells_ = true;                ///< no two of them are the same
+  std::int64_t confirmed_ = 0;       ///< another run has counted so many of them in the same way
 };
 
 /// The step of the iterations that a program names, from one of its results to the next one.

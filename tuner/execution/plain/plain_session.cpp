@@ -125,12 +125,13 @@ void PlainSession::note_restored(const std::vector<std::string>& lines,
   std::optional<OwnCount> known;
   for (const std::size_t place : places) {
     OwnCount count;
-    for (std::size_t i = 1; i <= restored_lines && place + i >= restored_lines; ++i) {
-      count.note(static_cast<std::int64_t>(i), lines[place + i - restored_lines]);
-    }
-    if (!count.would_be_of(restored_lines, lines[place])) continue;
-    if (known && !known->would_be_of(restored_lines, lines[place])) return;
+    const std::size_t before = std::min(place, restored_lines - 1);
+    std::int64_t results = 0;
+    for (std::size_t i = place - before; i <= place; ++i) count.note(++results, lines[i]);
+    if (!count.repeats(results, lines[place])) continue;
+    if (known && !known->repeats(restored_results_, lines[place])) return;
     known = std::move(count);
+    restored_results_ = results;
   }
   if (known) restored_count_ = *std::move(known);
 }
@@ -523,7 +524,8 @@ std::optional<std::int64_t> PlainSession::count_behind_guess(std::string_view li
 bool PlainSession::is_restored(std::string_view line, const Metrics& metrics) {
   const bool is_first = !saves_.has_printed() && !has_result_of_checkpoint_;
   if (!is_first || is_mute_ || restored_.numbers.empty()) return false;
-  const bool has_its_count = habits_.count.is_of(saves_.last(), line);
+  const bool has_its_count =
+      habits_.count.is_of(saves_.last(), line) || restored_count_.repeats(restored_results_, line);
   const FirstResult what = has_its_count ? FirstResult::evaluated : judge_first(metrics, restored_);
   // It may be that of a later iteration than a guess says.
   const bool has_trained = what == FirstResult::trained && !saves_.began_with_guess();

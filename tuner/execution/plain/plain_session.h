@@ -204,7 +204,8 @@ class PlainSession {
     std::int64_t iteration = 0;
     std::string line;
   };
-  OwnCount restored_count_;  ///< of its checkpoint's result, the third one, and of those before it
+  OwnCount restored_count_;  ///< of its checkpoint's result, the last one, and of two before it
+  std::int64_t restored_results_ = 0;  ///< that it has
   std::optional<First> behind_guess_;  ///< its first result, of which nothing tells how far
   double read_until_s_ = 0;            ///< Unix time; all that was printed before was taken in
   std::optional<std::int64_t> asked_;  ///< the step that waits for a result
