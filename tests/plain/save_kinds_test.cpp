@@ -151,7 +151,7 @@ Named named_of_last(SavesSeen seen, double later_s = 0.01, bool has_another = fa
   fold.begin(0, {});
   fold.watch(seen);
   for (std::int64_t i = 1; i <= 3; ++i) {
-    if (i == 3) fold.save(saved_at("last", 2.5, 2), false, 2.5);
+    if (i == 3) fold.save(saved_at("last", 2.9, 2), false, 2.9);
     if (i == 3 && has_another) fold.save(saved_at("last", 2.998, 2), false, 2.999);
     fold.print({i, {}}, 0, static_cast<std::uint64_t>(i) * line_bytes,
                {static_cast<double>(i), PrintTime::watched_lag_s});
@@ -278,6 +278,23 @@ TEST_CASE("A save is a guess where another one may lie before the same result", 
     CHECK(named.front().iteration == 1);
     CHECK(named.front().is_guess == is_late);
     CHECK(named.back().iteration == 2);
+  }
+}
+
+TEST_CASE("A best model of the epoch before a result is not said to be of that result",
+          "[unit][plain]") {
+  // A result for each second epoch, and a save beside each of them but for the sixth.
+  SaveOrders orders;
+  for (int trial = 0; trial < 2; ++trial) {
+    const auto claims = claims_of_run(orders, [&](std::int64_t epoch) {
+      return Saves{{"best-", epoch == 6 ? 0.5 : 0.998}};
+    });
+    CHECK(claims.size() == 12);
+    for (const Claim& claim : claims) {
+      CAPTURE(trial, claim.name);
+      CHECK(claim.iteration == claim.has);
+      CHECK(claim.is_guess == (claim.name == "best-6"));
+    }
   }
 }
 

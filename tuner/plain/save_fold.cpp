@@ -250,6 +250,7 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
   // It was followed by another one of the kind: it has no result of its own, and more than that
   // before it.
   if (behind != printed_.end() && has_another_before_result()) return iteration_before(behind);
+  if (behind != printed_.end() && is_far_from_result(save)) return iteration_before(behind);
   if (behind != printed_.end() && may_have_another_before_result()) {
     const bool is_awaited = now_s - behind->time.at_s < most_unfinished_s;
     return is_awaited ? std::nullopt : std::optional(iteration_before(behind));
@@ -288,6 +289,18 @@ bool SaveFold::may_have_another_before_result() const {
   if (seen_->told != told_saves_ || first_behind(seen_->until) <= behind) return true;
   const auto unfinished = seen_->unfinished.find(kind_of_file(first.files.name.string()));
   return unfinished != seen_->unfinished.end() && first_behind(unfinished->second) <= behind;
+}
+
+/// Of a kind that is usually nearer to its result: where a program prints one for each second
+/// epoch, a best model may be that of the epoch before.
+bool SaveFold::is_far_from_result(const Waiting& save) const {
+  constexpr double least_share = 0.2;
+  if (told_ || !is_placed(save)) return false;
+  const SaveMoment moment = moment_of(save, 0);
+  if (!moment.result_before || !moment.result_behind) return false;
+  const double until_s = moment.result_behind->at_s - moment.ended_s;
+  const double all_s = moment.result_behind->at_s - moment.result_before->at_s;
+  return until_s > least_share * all_s && save.kind->is_far(until_s);
 }
 
 /// Several results were printed before anybody looked, since the driver stood still or epochs are
@@ -358,8 +371,9 @@ bool SaveFold::is_guessed(const Waiting& save, double now_s) const {
   const auto behind = first_behind(save.what.printed_before);
   if (const auto when = order_of_waiting(save, now_s)) {
     if (when == SavedWhen::after_result || behind == printed_.end()) return false;
-    return has_another_before_result() ? !has_another_before_result(true)
-                                       : may_have_another_before_result();
+    return has_another_before_result()
+               ? !has_another_before_result(true)
+               : is_far_from_result(save) || may_have_another_before_result();
   }
   return !(end_ == End::done && behind == printed_.end());
 }

@@ -187,6 +187,7 @@ class SaveFold {
   bool is_first_replaced() const;
   bool has_another_before_result(bool is_sure = false) const;
   bool may_have_another_before_result() const;
+  bool is_far_from_result(const Waiting& save) const;
   bool is_lost_in_prints(const Waiting& save) const;
   std::int64_t least_iteration_of(const Waiting& save) const;
   bool is_last_of_all(const Waiting& save) const;

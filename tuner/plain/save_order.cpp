@@ -10,6 +10,7 @@ namespace {
 
 constexpr double clear_s = 1;
 constexpr double short_s = 0.06;
+constexpr double far_factor = 3;
 constexpr double most_lag_s = 0.1;  ///< what was printed while nobody looked lies who knows where
 
 /// It lies `far_s` from one result and `near_s` from the other.
@@ -129,13 +130,23 @@ void SaveOrder::note_until_result(double until_s) {
   if (untils_ < until_s_.size()) until_s_.at(untils_++) = until_s;
 }
 
-bool SaveOrder::may_be_of_first(double until_s, bool is_restored) const {
-  constexpr double factor = 3;
-  if (untils_ == 0) return !is_restored || until_s <= short_s + PrintTime::read_lag_s;
+/// The middle one of those that are known.
+double SaveOrder::usual_until_s() const {
   std::array<double, 7> sorted = until_s_;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(untils_ / 2);
   std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(untils_));
-  return until_s <= factor * *middle + PrintTime::read_lag_s;
+  return *middle;
+}
+
+bool SaveOrder::may_be_of_first(double until_s, bool is_restored) const {
+  if (untils_ == 0) return !is_restored || until_s <= short_s + PrintTime::read_lag_s;
+  return until_s <= far_factor * usual_until_s() + PrintTime::read_lag_s;
+}
+
+bool SaveOrder::is_far(double until_s) const {
+  constexpr double held_up_s = 0.15;
+  return until_s > held_up_s &&
+         (untils_ == 0 || until_s > far_factor * usual_until_s() + held_up_s);
 }
 
 void SaveOrder::note_saves(int saves) {

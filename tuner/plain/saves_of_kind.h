@@ -21,6 +21,7 @@ class SavesOfKind {
   bool may_be(SavedWhen when) const;
   /// See SaveOrder; `is_restored`: it may be what the run goes on from.
   bool may_be_of_first(double until_s, bool is_restored) const;
+  bool is_far(double until_s) const { return order_ != nullptr && order_->is_far(until_s); }
   /// Nothing is ever learnt of it: to wait for that is no use.
   bool is_untold() const { return order_ == nullptr; }
   void note_skipped();
