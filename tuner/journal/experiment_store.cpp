@@ -159,9 +159,13 @@ struct ExperimentStore::State {
         trials(files, directory),
         history(files, directory) {}
 
+  void open_journal(const path& file) {
+    journal = std::make_unique<Journal>(files, file);
+    has_place = files.exists(file);
+  }
   /// Opens the journal that was found.
   void begin_journal(const path& file) {
-    journal = std::make_unique<Journal>(files, file);
+    open_journal(file);
     if (has_header) return;
     journal->append(journal_header({.generation = generation, .first = appended + 1}));
   }
@@ -179,6 +183,7 @@ struct ExperimentStore::State {
   std::uint64_t written = 0;
   std::uint64_t opened_bytes = 0;  // of the journal that was found
   bool has_header = true;          // that one
+  bool has_place = false;          // nothing has in a simulation
   StateCost cost;
 
   // Of `publish`.
@@ -211,7 +216,7 @@ ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const
     remove_leftovers(files, directory, {}, {}, {});
     files.replace(paths::spec(directory), content);
     create_journal(files, journal, {.generation = 1, .first = 1});
-    state->journal = std::make_unique<Journal>(files, journal);
+    state->open_journal(journal);
     files.replace(paths::current(directory), "1\n");
   } catch (...) {
     try {
@@ -478,7 +483,7 @@ std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
 
 void ExperimentStore::require_place() const {
   const path journal = paths::journal(state_->directory, state_->generation);
-  if (state_->files.exists(journal)) return;
+  if (!state_->has_place || state_->files.exists(journal)) return;
   throw machine_error(
       "cannot keep " + journal.native() +
       ": it was removed, moved or replaced while it was being written; put it back, or "

@@ -145,8 +145,7 @@ bool SaveOrder::may_be_of_first(double until_s, bool is_restored) const {
 
 bool SaveOrder::is_far(double until_s) const {
   constexpr double held_up_s = 0.15;
-  return until_s > held_up_s &&
-         (untils_ == 0 || until_s > far_factor * usual_until_s() + held_up_s);
+  return untils_ > 0 && until_s > far_factor * usual_until_s() + held_up_s;
 }
 
 void SaveOrder::note_saves(int saves) {

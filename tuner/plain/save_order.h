@@ -78,8 +78,8 @@ class SaveOrder {
   /// Of a run that goes on from a checkpoint it may also be that once more, and then only what is
   /// right beside its result is believed before any save has told how far those lie.
   bool may_be_of_first(double until_s, bool is_restored = false) const;
-  /// Whether a save lies much further from the result behind it than others do, or nothing tells
-  /// how far those lie: a best model may be that of an epoch of which no result was printed.
+  /// Whether a save lies much further from the result behind it than others do, as far as it is
+  /// known how far those lie: a best model may be that of an epoch of which no result was printed.
   bool is_far(double until_s) const;
   /// So many of one kind lie between two results.
   void note_saves(int saves);

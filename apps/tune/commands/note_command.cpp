@@ -26,10 +26,10 @@ int note_command(const NoteRequest& request) {
   const bool is_change = !change.text.empty() || !change.tags.empty() ||
                          !change.removed_tags.empty() || change.clears_notes;
   const std::set<std::string> tags = Notes::read(directory).tags(id);
+  if (is_change) write_note(directory, change, make_system_clock()->now());
   for (const std::string& tag : change.removed_tags) {
     if (!tags.contains(tag)) print_each_notice({to_string(id) + " has no tag " + as_quoted(tag)});
   }
-  if (is_change) write_note(directory, change, make_system_clock()->now());
   const Notes notes = Notes::read(directory);
   print_each_notice(notes.notices());
   if (request.json) {
