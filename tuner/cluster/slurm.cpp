@@ -42,7 +42,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view stripped(std::string_view text) {
   const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
@@ -188,7 +188,7 @@ std::optional<EndedTasks> ended_tasks(std::string_view line) {
   if (!are_numbers) return std::nullopt;
   try {
     return EndedTasks{names_in_hostlist(line.substr(0, nodes)),
-                      std::string(trimmed(rest.substr(tasks + 2)))};
+                      std::string(stripped(rest.substr(tasks + 2)))};
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -214,15 +214,14 @@ SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s,
   }
   const ExitStatus ended = *program.ended();
   return {ended.signal != 0 ? 128 + ended.signal : ended.exit_code,
-          std::string(trimmed(program.first_words(most_answer_bytes)))};
+          std::string(stripped(program.first_words(most_answer_bytes)))};
 }
 
 std::string in_one_line(std::string_view said) {
   std::string line;
-  for (std::string_view each : split(said, '\n')) {
-    while (!each.empty() && static_cast<unsigned char>(each.back()) <= ' ') each.remove_suffix(1);
-    while (!each.empty() && static_cast<unsigned char>(each.front()) <= ' ') each.remove_prefix(1);
-    if (!each.empty()) line += (line.empty() ? "" : "; ") + std::string(each);
+  for (const std::string_view each : split(said, '\n')) {
+    const std::string_view words = stripped(each);
+    if (!words.empty()) line += (line.empty() ? "" : "; ") + std::string(words);
   }
   return line;
 }
@@ -298,7 +297,7 @@ std::string submitted_id(std::string_view said) {
   const auto lines = split(said, '\n');
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     // "12" or "12;cluster"
-    const std::string_view id = trimmed(line->substr(0, line->find(';')));
+    const std::string_view id = stripped(line->substr(0, line->find(';')));
     if (number_in(id)) return std::string(id);
   }
   return "";
@@ -311,7 +310,7 @@ std::vector<std::string> some_node_addresses() {
     throw machine_error("Slurm cannot be asked for nodes: " + in_one_line(answer.said));
   std::vector<std::string> addresses;
   for (const std::string_view line : split(answer.said, '\n')) {
-    if (!trimmed(line).empty()) addresses.emplace_back(trimmed(line));
+    if (!stripped(line).empty()) addresses.emplace_back(stripped(line));
     if (addresses.size() == most) break;
   }
   return addresses;
