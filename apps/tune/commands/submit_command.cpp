@@ -257,9 +257,11 @@ int submit_command(const SpecSource& source, const SubmitRequest& request) {
   if (tested.exit_code != 0) throw refuse(tested);
   const SlurmAnswer submitted = ask_slurm({"sbatch", "--parsable", job_script(directory).native()});
   if (submitted.exit_code != 0) throw refuse(submitted);
-  // "12" or "12;cluster", behind what a site has its sbatch say.
-  const std::string last = submitted.said.substr(submitted.said.rfind('\n') + 1);
-  const std::string id = last.substr(0, last.find(';'));
+  const std::string id = submitted_id(submitted.said);
+  if (id.empty()) {
+    throw machine_error("sbatch has taken the job and said no number of it (squeue has that): " +
+                        in_one_line(submitted.said));
+  }
   write_submitted(directory, id);
   const std::string place = shell_word(directory.native());
   print("job " + id + " runs the search, and is requeued until it is done\n");
