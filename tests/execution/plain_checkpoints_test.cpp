@@ -537,6 +537,7 @@ struct Restoring {
     std::vector<double> losses = {};
     std::vector<double> iterations = {};
     std::vector<std::string> skipped = {};  ///< notices
+    int repeated = 0;                       ///< notices that it begins with its checkpoint's result
     std::vector<bool> guesses = {};         ///< of each checkpoint
   };
 
@@ -578,6 +579,7 @@ struct Restoring {
         if (remark != nullptr && remark->what == LaunchAdvisory::What::skipped) {
           told.skipped.push_back(remark->sentence);
         }
+        if (remark != nullptr && remark->what == LaunchAdvisory::What::repeated) ++told.repeated;
         const auto* const each = std::get_if<Reported>(&wakeup);
         if (each != nullptr && each->metrics) {
           const double next =
@@ -647,6 +649,19 @@ TEST_CASE("A trial's own log tells that its program shows its checkpoint's step 
     CHECK(search.lines_taken(results, ("step " + next + ": loss 3.25\n").c_str()) ==
           std::vector<double>{3.25});
   }
+}
+
+TEST_CASE("A newly trained epoch is not said to be the result of its checkpoint", "[unit][plain]") {
+  const auto repeated = [](const std::string& first, bool is_guess, bool is_counted = false) {
+    Restoring search{.habits = {}, .restored = R"({"loss":0.25})"};
+    if (is_counted) search.told(0, epochs(1, 4));
+    return search.told(3, first, is_guess).repeated;
+  };
+  CHECK(repeated("loss 0.125\nloss 0.0625\n", false) == 0);
+  CHECK(repeated("loss 0.125\nloss 0.0625\n", true) == 0);
+  // With so few digits an epoch may have changed nothing.
+  CHECK(repeated("epoch 4: loss 0.25\n", true) == 1);
+  CHECK(repeated("epoch 4: loss 0.25\n", false, true) == 0);
 }
 
 TEST_CASE("Who goes on from a guess does not tell that a restored program trains first",
