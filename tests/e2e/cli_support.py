@@ -69,6 +69,11 @@ class Case(unittest.TestCase):
         self.assertEqual(len(done.err.splitlines()), 1, done.err)
         return done.err.strip()
 
+    def take_snapshot(self, directory):
+        """Moves the journal of one that has ended to history.jsonl. While a search runs, how fast it and its disk are
+        decides when that is done."""
+        self.tune("resume", directory, "--set", "snapshot_period_s=12345", "--progress", "none")
+
     def quadratic(self, **fields):
         """A spec of trials that always end well."""
         spec = {

@@ -30,6 +30,7 @@ class Events(Case):
     def test_each_is_there_once_and_results_are_those_of_the_result_files(self):
         self.write("spec.json", self.quadratic())
         self.tune("run", "spec.json", "--name", "all", "--progress", "none", TUNE_GLOBAL_CHECKPOINT_S="0.001")
+        self.take_snapshot("results/all")
         events = self.lines("events", "results/all")
         self.assertTrue(os.path.exists(self.path("results/all/history.jsonl")))
         self.assertEqual([each["n"] for each in events], list(range(1, len(events) + 1)))
@@ -115,7 +116,8 @@ class Events(Case):
 
     def test_what_is_no_longer_there_is_said(self):
         self.write("spec.json", self.quadratic())
-        self.tune("run", "spec.json", "--name", "gone", "--progress", "none", TUNE_GLOBAL_CHECKPOINT_S="0.001")
+        self.tune("run", "spec.json", "--name", "gone", "--progress", "none")
+        self.take_snapshot("results/gone")
         os.remove(self.path("results/gone/history.jsonl"))
         done = self.tune("events", "results/gone")
         first = self.numbers(done.out)[0]

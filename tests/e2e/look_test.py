@@ -436,9 +436,9 @@ class Untrusted(LookingCase):
     def test_results_that_are_nowhere_any_more_are_missed_wherever_rows_are_shown(self):
         self.write("gone.json", {
             "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min", "max_concurrent_trials": 1,
-            "snapshot_period_s": 0.001, "param_space": {"case": {"grid_search": [
-                {"losses": [0.5, 0.1, 0.3]}, {"losses": [0.4] * 40}]}}})
+            "param_space": {"case": {"grid_search": [{"losses": [0.5, 0.1, 0.3]}, {"losses": [0.4] * 40}]}}})
         self.tune("run", "gone.json", "--progress", "none")
+        self.take_snapshot("results/gone")
         os.remove(self.path("results", "gone", "history.jsonl"))
         os.remove(self.path("results", "gone", "trial_00000", "result.json"))
         for command in (["show", "results/gone", "0"], ["show", "results/gone", "0", "--json"], ["best", "results/gone"],

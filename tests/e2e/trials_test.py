@@ -209,8 +209,8 @@ class OverTime(Looking):
         self.assertRegex(self.tune("best", "results/spec", "--over-time").out.splitlines()[1], DATE)
 
     def test_without_the_events_it_is_not_known(self):
-        self.tune("run", "spec.json", "--name", "forgetful", "--snapshot-period-s", "0.001", "--progress", "none",
-                  CUDA_VISIBLE_DEVICES="0,1")
+        self.tune("run", "spec.json", "--name", "forgetful", "--progress", "none", CUDA_VISIBLE_DEVICES="0,1")
+        self.take_snapshot("results/forgetful")
         self.assertEqual(self.json("best", "results/forgetful", "--over-time")["improvements"][-1]["value"], 0.2)
         os.remove(self.path("results/forgetful/history.jsonl"))
         self.assertIn("cannot be read any more", self.refused("best", "results/forgetful", "--over-time"))
@@ -385,8 +385,9 @@ class Zeros(Case):
 
 class Export(Case):
     def test_what_cannot_be_told_is_left_out_with_its_reason(self):
-        self.write("spec.json", spec_of([[3, 2], [5, 4], [7, 6]], snapshot_period_s=0.001))
+        self.write("spec.json", spec_of([[3, 2], [5, 4], [7, 6]]))
         self.tune("run", "spec.json", "--progress", "none")
+        self.take_snapshot("results/spec")
         os.remove(self.path("results/spec/trial_00001/result.json"))
         done = self.tune("export", "results/spec", "--curves", "-")
         self.assertEqual([row["loss"] for row in csv.DictReader(io.StringIO(done.out))], ["3", "2", "5", "4", "7", "6"])
@@ -399,8 +400,9 @@ class Export(Case):
 class Behind(Case):
     def test_rows_that_files_lack_are_in_the_record_and_no_command_has_others(self):
         losses = [[4, 3, 1, 2], [8, 7, 5, 6], [9, 9.5, 8.5, 9]]
-        self.write("spec.json", spec_of(losses, snapshot_period_s=0.001))
+        self.write("spec.json", spec_of(losses))
         self.tune("run", "spec.json", "--progress", "none")
+        self.take_snapshot("results/spec")
         file, stand_in = (self.path("results", "spec", name) for name in ("trial_00000/result.json", "trial_00001.result.json"))
         rows = self.read(file).splitlines(keepends=True)
         self.write(file, rows[0] + rows[3])
