@@ -141,6 +141,7 @@ void append_json_row(std::string& out, const DriverFields& fields, const Result&
     } else {
       out += fields.text(i);
     }
+    if (i == 0 && result.iteration_is_guess) out += ",\"iteration_is_guess\":true";
   }
   out += ',';
   const std::size_t own = out.size();

@@ -118,7 +118,7 @@ class List(Look):
         trial = self.json("ls", "results/spec")[2]
         self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "checkpoint", "config", "duration_s", "earlier_metrics",
                                          "end", "ended", "ended_by", "error", "experiment", "failures", "gpus",
-                                         "metrics", "node", "notes", "path", "paused_by", "results", "started", "state",
+                                         "iteration_is_guess", "metrics", "node", "notes", "path", "paused_by", "results", "started", "state",
                                          "tags", "time_total_s", "training_iteration", "trial_id", "why"])
         self.assertIsNone(trial["results"])
         self.assertEqual(trial["config"]["case"], {"losses": LOSSES[2], "lr": 5})

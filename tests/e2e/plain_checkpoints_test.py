@@ -382,6 +382,50 @@ save()
                          [(i, 1 / i) for i in range(1, 41)])
         self.assertEqual(self.printed("late", 0).count("loss"), 40)
 
+    def test_who_is_told_to_end_and_trains_its_epoch_to_the_end_has_guesses_from_there_on(self):
+        self.write("on.py", """
+import json, os, signal, sys, time
+file = sys.argv[1] + "/last.json"
+epoch = json.load(open(file)) if os.path.exists(file) else 0
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+while epoch < 12:
+    for _ in range(10):
+        time.sleep(0.03)
+    epoch += 1
+    if not told:
+        print(f"loss: {1 / epoch}", flush=True)
+    with open(file + ".new", "w") as saved:
+        json.dump(epoch, saved)
+    os.rename(file + ".new", file)
+    if told:
+        sys.exit(0)
+""")
+        self.write("on.json", {
+            "trainable": {"command": [sys.executable, "on.py", "${checkpoint_dir}", "${args}"], "plain": {"checkpoints": "last.json"}},
+            "param_space": {"lr": 0.1}, "metric": "loss", "mode": "min"})
+
+        def interrupt(driver):
+            self.wait_until("it has saved", lambda: self.latest("on", 0) >= 4)
+            driver.send_signal(signal.SIGINT)
+
+        self.run_while("on", "on.json", interrupt, expect=130)
+        listed = self.json("checkpoints", "results/on")
+        newest = max(listed, key=lambda each: each["index"])
+        self.assertTrue(newest["is_guess"], listed)
+        self.assertFalse(any(each["is_guess"] for each in listed if each is not newest), listed)
+        begin = newest["training_iteration"]
+        self.tune("resume", "results/on", "--progress", "none")
+        with open(self.trial("on", 0, "result.json"), encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        self.assertEqual([row["training_iteration"] for row in rows], list(range(1, 12)))
+        for row in rows:
+            self.assertEqual(row.get("iteration_is_guess", False), row["training_iteration"] > begin, row)
+            self.assertEqual(round(1 / row["loss"]) - row["training_iteration"], 1 if "iteration_is_guess" in row else 0)
+        self.assertEqual(self.json("show", "results/on", "0")["iteration_is_guess"], True)
+        self.assertEqual(self.json("best", "results/on")["best_iteration_is_guess"], True)
+        self.assertIn("11 or later", self.tune("best", "results/on").out)
+
     def test_what_it_prints_while_it_is_paused_comes_with_the_checkpoint_that_has_it(self):
         # All that is there is one checkpoint, and it never rests: each program trains to its end while it is paused.
         spec = self.spec("ahead", ["--epochs", "12"], plain={"working_directory": "spec"}, num_samples=4,

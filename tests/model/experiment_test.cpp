@@ -86,6 +86,32 @@ TEST_CASE("A restore rewinds the counters to the checkpoint's", "[experiment]") 
   CHECK(story.trial().iteration == 0);
 }
 
+TEST_CASE("Results whose iteration is a guess are known as such until a restore takes them back",
+          "[experiment]") {
+  Story story;
+  const auto guess = [&](std::int64_t iteration) {
+    Result result;
+    result.training_iteration = iteration;
+    result.iteration_is_guess = true;
+    result.metrics.text = "{}";
+    story.then(ResultReported{TrialId{0}, story.trial().attempt, result, {}});
+  };
+  story.add().start().report(1).report(2).save(1, 2);
+  guess(3);
+  guess(4);
+  story.report(5);
+  for (const std::int64_t i : {3, 4}) CHECK(story.trial().is_guess(i));
+  for (const std::int64_t i : {1, 2, 5}) CHECK_FALSE(story.trial().is_guess(i));
+  std::string line;
+  story.experiment.append_trial(line, TrialId{0});
+  Experiment loaded;
+  loaded.load_trial(line);
+  CHECK(loaded.trial(TrialId{0}).is_guess(4));
+  CHECK_FALSE(loaded.trial(TrialId{0}).is_guess(5));
+  story.end(Outcome::failed, true).start(1).report(3);
+  for (const std::int64_t i : {3, 4}) CHECK_FALSE(story.trial().is_guess(i));
+}
+
 TEST_CASE("An attempt interrupted after a pause was decided on is paused, if it was saved",
           "[experiment]") {
   Story story;

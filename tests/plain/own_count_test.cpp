@@ -75,6 +75,39 @@ TEST_CASE("Counts of which some differ in their step tell nothing of iterations 
   CHECK_FALSE(backwards.would_be_of(4, "left 5: 1"));
 }
 
+TEST_CASE("A count has a name, wherever it stands in the line", "[unit][plain]") {
+  const auto line = [](int form, int i) {
+    const std::string n = std::to_string(i), loss = std::to_string(1.0 / i);
+    switch (form) {
+      case 0:
+        return "{\"val_loss\": " + loss + ", \"epoch\": " + n + "}";
+      case 1:
+        return "{'eval_loss': '" + loss + "', 'epoch': '" + n + ".0'}";
+      case 2:
+        return "12:30:0" + n + ",123 INFO Epoch[" + n + "/9] val_loss=" + loss;
+      default:
+        return "val_loss " + loss + " (iter " + n + ")";
+    }
+  };
+  for (const int form : {0, 1, 2, 3}) {
+    CAPTURE(form);
+    OwnCount count;
+    for (int i = 1; i <= 3; ++i) count.note(i, line(form, i));
+    CHECK(count.is_of(3, line(form, 3)));
+    CHECK(count.would_be_of(5, line(form, 5)));
+    CHECK_FALSE(count.would_be_of(4, line(form, 5)));
+  }
+}
+
+TEST_CASE("What a word names that is no whole number is no count", "[unit][plain]") {
+  for (const std::string name : {"epoch ", "epochs: ", "per step 0.", "stepwise "}) {
+    CAPTURE(name);
+    OwnCount count;
+    for (int i = 1; i <= 3; ++i) count.note(i, "loss " + name + std::to_string(i) + ".5");
+    CHECK_FALSE(count.is_of(3, "loss " + name + "3.5"));
+  }
+}
+
 TEST_CASE("Numbers that differ from trial to trial are no count", "[unit][plain]") {
   // Seconds that have gone by, or steps of as many samples as a hyperparameter says.
   OwnCount count;

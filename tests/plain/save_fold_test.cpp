@@ -738,6 +738,21 @@ TEST_CASE("A result that was skipped proves an order where none is known", "[uni
   CHECK(known_of(1, {}, after) == std::nullopt);
 }
 
+TEST_CASE("What is counted from a guess is one, until its program tells where it is",
+          "[unit][plain]") {
+  for (const bool is_guess : {true, false}) {
+    SaveOrders orders;
+    SaveFold fold(orders);
+    fold.begin(2, {result_of(3, 3)}, is_guess);
+    fold.print(result_of(4, 4), 0, 1, {4});
+    fold.settle_guess();
+    fold.print(result_of(6, 6), 0, 2, {6});
+    for (const bool expected : {is_guess, is_guess, false}) {
+      CHECK(fold.take().value().is_guess == expected);
+    }
+  }
+}
+
 TEST_CASE("A guess that was made since results may be missing takes each restore its proof",
           "[unit][plain]") {
   for (const bool is_doubted : {false, true}) {
@@ -792,6 +807,79 @@ TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost"
   REQUIRE(named.size() == 1);
   CHECK(named.front().is_lost);
   CHECK(named.front().ahead.empty());
+}
+
+/// A program that prints at each second, and is told to end 0.1 s after its third result.
+SaveFold::Named saved_on_signal(SaveOrders& orders, double begun_s, SaveFold::End how) {
+  SaveFold fold(orders, SavedWhen::after_result);
+  fold.begin(0, {});
+  for (std::int64_t i = 1; i <= 3; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i),
+               {1000.0 + static_cast<double>(i)});
+    (void)fold.take();
+  }
+  fold.leave();
+  const auto ns = static_cast<std::int64_t>(begun_s * 1e9);
+  SavedFiles saved{{"/saved", "last", true, {{"", 1, 1, ns}}}, {3, 0}, ns};
+  saved.told_s = 1003.1;
+  fold.save(saved, true, begun_s);
+  fold.end(how);
+  const auto named = fold.name(begun_s);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().iteration == 3);
+  return named.front();
+}
+
+TEST_CASE("What is saved an epoch after the last result, on a signal, may have that epoch, too",
+          "[unit][plain]") {
+  SaveOrders orders;
+  using End = SaveFold::End;
+  for (const End how : {End::done, End::killed}) {
+    CHECK_FALSE(saved_on_signal(orders, 1003.12, how).is_guess);  // at once
+    CHECK_FALSE(saved_on_signal(orders, 1003.4, how).is_guess);   // its epoch is not half over
+    CHECK_FALSE(saved_on_signal(orders, 1003.001, how).is_guess);
+    CHECK(saved_on_signal(orders, 1003.99, how).is_guess);
+  }
+}
+
+TEST_CASE("Who saves first and stops between a save and its result may have one epoch more",
+          "[unit][plain]") {
+  for (const bool is_epoch : {true, false}) {
+    SaveOrders orders;
+    SaveFold fold(orders, SavedWhen::before_result);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 3; ++i) {
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i),
+                 {1000.0 + static_cast<double>(i)});
+      (void)fold.take();
+    }
+    const auto ns = static_cast<std::int64_t>((is_epoch ? 1003.9 : 1003.1) * 1e9);
+    fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {3, 0}, ns}, false, 1004);
+    fold.end(SaveFold::End::done);
+    const auto named = fold.name(1004);
+    REQUIRE(named.size() == 1);
+    CHECK(named.front().iteration == 3);
+    CHECK(named.front().is_guess == is_epoch);
+  }
+}
+
+TEST_CASE("How one ends that was told to end shows no order", "[unit][plain]") {
+  for (const bool is_told : {true, false}) {
+    SaveOrders orders;
+    SaveFold fold(orders);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 3; ++i) {
+      const double at_s = 1000 + static_cast<double>(i);
+      const auto ns = static_cast<std::int64_t>((at_s + 0.5) * 1e9);
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {at_s});
+      if (i == 3 && is_told) fold.leave();
+      fold.save(
+          {{"/saved", "last", true, {{"", 1, 1, ns}}}, {static_cast<std::uint64_t>(i), 0}, ns},
+          is_told && i == 3, at_s + 0.5);
+    }
+    fold.end(SaveFold::End::done);
+    CHECK(orders.of("last")->known().has_value() == !is_told);
+  }
 }
 
 TEST_CASE("A script that saves its model and then prints its only result has saved that",

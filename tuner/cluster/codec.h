@@ -39,7 +39,7 @@ inline constexpr int members_of<FileVersion> = 4;
 template <>
 inline constexpr int members_of<CheckpointFiles> = 4;
 template <>
-inline constexpr int members_of<PrintedResult> = 3;
+inline constexpr int members_of<PrintedResult> = 4;
 template <>
 inline constexpr int members_of<PlainMetric> = 2;
 template <>
@@ -63,7 +63,7 @@ inline constexpr int members_of<Greeted> = 2;
 template <>
 inline constexpr int members_of<Refused> = 2;
 template <>
-inline constexpr int members_of<Reported> = 10;
+inline constexpr int members_of<Reported> = 11;
 template <>
 inline constexpr int members_of<CheckpointFound> = 7;
 template <>
@@ -159,6 +159,9 @@ auto members(Struct& value) {
   } else if constexpr (count == 10) {
     auto& [a, b, c, d, e, f, g, h, i, j] = value;
     return std::tie(a, b, c, d, e, f, g, h, i, j);
+  } else if constexpr (count == 11) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k] = value;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k);
   } else {
     static_assert(count == 14);
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value;

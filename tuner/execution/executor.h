@@ -81,6 +81,7 @@ struct Reported {
   std::optional<double> load_s = {};      ///< that loading took, before the first step
   std::vector<std::string> more_checkpoints = {};  ///< by other ranks: parts of the same checkpoint
   bool stays = false;                              ///< told to stop, it waits for another trial
+  bool iteration_is_guess = false;                 ///< see Result
 };
 
 /// A program that saves by itself has done so.

@@ -26,7 +26,11 @@ std::optional<SavedWhen> parse_saved_when(std::string_view text) {
 }
 
 std::string iteration_text(const Checkpoint& checkpoint) {
-  return std::to_string(checkpoint.iteration) + (checkpoint.is_guess ? " or later" : "");
+  return iteration_text(checkpoint.iteration, checkpoint.is_guess);
+}
+
+std::string iteration_text(std::int64_t iteration, bool is_guess) {
+  return std::to_string(iteration) + (is_guess ? " or later" : "");
 }
 
 std::string Triggers::to_string() const {

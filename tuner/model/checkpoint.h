@@ -76,5 +76,6 @@ struct Checkpoint {
 
 /// Its iteration in lists: "20", or "20 or later" if that is a guess.
 std::string iteration_text(const Checkpoint& checkpoint);
+std::string iteration_text(std::int64_t iteration, bool is_guess);
 
 }  // namespace tune

@@ -96,6 +96,7 @@ void write(std::string& out, const ResultReported& event) {
   append_member_if(out, "episodes", result.episodes_total);
   append_member_if(out, "done", result.done);
   append_member_if(out, "should_checkpoint", result.should_checkpoint);
+  append_member_if(out, "iteration_is_guess", result.iteration_is_guess);
   if (event.decision.action != Action::proceed) {
     append_member(out, "action", std::string_view(to_string(event.decision.action)));
   }
@@ -208,6 +209,7 @@ Result read_result(const JsonFields& fields) {
   result.episodes_total = fields.number_if("episodes");
   result.done = fields.flag("done");
   result.should_checkpoint = fields.flag("should_checkpoint");
+  result.iteration_is_guess = fields.flag("iteration_is_guess");
   result.metrics.text = fields.raw_last("metrics");
   flatten(fields.object("metrics"), result.metrics);
   return result;

@@ -32,6 +32,8 @@ void rewind(Trial& trial, const Checkpoint* checkpoint) {
   trial.timesteps_total = checkpoint != nullptr ? checkpoint->timesteps_total : std::nullopt;
   trial.episodes_total = checkpoint != nullptr ? checkpoint->episodes_total : std::nullopt;
   trial.restored_iteration = trial.iteration;
+  trial.last_guess = std::min(trial.last_guess, trial.iteration);
+  if (trial.last_guess < trial.first_guess) trial.first_guess = trial.last_guess = 0;
   trial.restored_time_s = trial.time_total_s;
 }
 
@@ -272,6 +274,10 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   }
   attempts_[trial.id].last_result = time;
   trial.iteration = result.training_iteration;
+  if (result.iteration_is_guess) {
+    if (trial.first_guess == 0) trial.first_guess = trial.iteration;
+    trial.last_guess = trial.iteration;
+  }
   trial.time_total_s = result.time_total_s;
   trial.timesteps_total = result.timesteps_total;
   trial.episodes_total = result.episodes_total;

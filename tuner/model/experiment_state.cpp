@@ -292,6 +292,8 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   if (trial.by_hand) append_member(out, "by_hand", 1);
   append_member(out, "iteration", trial.iteration);
   append_member_if(out, "restored_iteration", trial.restored_iteration);
+  append_member_if(out, "first_guess", trial.first_guess);
+  append_member_if(out, "last_guess", trial.last_guess);
   append_member(out, "total_s", trial.time_total_s);
   append_member_if(out, "restored_s", trial.restored_time_s);
   append_member_if(out, "timesteps", trial.timesteps_total);
@@ -382,6 +384,8 @@ void Experiment::load_trial(std::string_view text) {
   trial.by_hand = fields.small("by_hand", 0) != 0;
   trial.iteration = fields.integer("iteration");
   trial.restored_iteration = fields.integer("restored_iteration", 0);
+  trial.first_guess = fields.integer("first_guess", 0);
+  trial.last_guess = fields.integer("last_guess", 0);
   trial.time_total_s = fields.number("total_s");
   trial.restored_time_s = fields.number_if("restored_s").value_or(0);
   trial.timesteps_total = fields.number_if("timesteps");

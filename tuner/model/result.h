@@ -25,6 +25,8 @@ struct Result {
   std::optional<double> episodes_total;   ///< sums of episodes_this_iter
   bool done = false;                      ///< the trainable wants to end with this result
   bool should_checkpoint = false;         ///< the trainable wants a checkpoint of this iteration
+  /// It is counted from a checkpoint that may be of a later iteration, and so may be of one itself.
+  bool iteration_is_guess = false;
   Metrics metrics;
 
   /// Seconds that an iteration took: as reported, or `measured_s` if that is missing or cannot be

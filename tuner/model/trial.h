@@ -188,6 +188,9 @@ struct Trial {
 
   std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
   std::int64_t restored_iteration = 0;
+  /// The first and the last of its results whose iteration is a guess, see Result; 0: there is
+  /// none.
+  std::int64_t first_guess = 0, last_guess = 0;
   /// The highest iteration since the start or the last cloning; no restore rewinds it. Results up
   /// to it are repetitions: see `repeats`.
   std::int64_t counted_iteration = 0;
@@ -237,6 +240,11 @@ struct Trial {
   /// policies must not count it again. The one place that judges it.
   bool repeats(const Result& result) const {
     return result.training_iteration <= counted_iteration;
+  }
+
+  /// Whether its result of that iteration may be of a later one.
+  bool is_guess(std::int64_t of_iteration) const {
+    return first_guess > 0 && of_iteration >= first_guess && of_iteration <= last_guess;
   }
 
   /// Nothing if it has not ended. Where an older program has not recorded who ended the trial,

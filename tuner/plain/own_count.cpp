@@ -3,19 +3,49 @@
 #include "tuner/plain/own_count.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+
+#include "tuner/plain/named_number.h"
 
 namespace tune {
 
 namespace {
 
+constexpr std::string_view count_digits = "0123456789";
+
+/// "epoch 13" of `{"loss": 0.3, "epoch": 13}` and of "12:30:01 INFO epoch 13": the first word that
+/// names a count, with a whole number behind it and signs alone in between. Empty if there is none.
+std::string named_count(std::string_view line) {
+  constexpr std::array<std::string_view, 5> words = {"epoch", "step", "iteration", "iter", "round"};
+  constexpr std::string_view signs = " \t\"':=[(#";
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (!is_letter(line[at]) || (at > 0 && is_letter(line[at - 1]))) continue;
+    std::size_t end = at;
+    std::string word;
+    while (end < line.size() && is_letter(line[end])) word += static_cast<char>(line[end++] | 0x20);
+    if (std::find(words.begin(), words.end(), word) == words.end()) continue;
+    const std::size_t begin = line.find_first_not_of(signs, end);
+    if (begin == line.npos || begin == end || count_digits.find(line[begin]) == count_digits.npos)
+      continue;
+    const std::size_t behind = std::min(line.find_first_not_of(count_digits, begin), line.size());
+    std::string_view rest = line.substr(behind);
+    if (rest.starts_with(".0"))
+      rest.remove_prefix(std::min(rest.find_first_not_of("0", 1), rest.size()));
+    const bool is_whole = rest.empty() || (rest.front() != '.' &&
+                                           count_digits.find(rest.front()) == count_digits.npos);
+    return is_whole ? word + " " + std::string(line.substr(begin, behind - begin)) : "";
+  }
+  return "";
+}
+
 /// "step 60" of "step 60: val loss 2.31"; empty if there is no whole number, or it stands far away.
 std::string count_of_line(std::string_view line) {
-  constexpr std::string_view digits = "0123456789";
   constexpr std::size_t most = 64;
-  const std::size_t at = line.find_first_of(digits);
+  if (std::string named = named_count(line); !named.empty()) return named;
+  const std::size_t at = line.find_first_of(count_digits);
   if (at == line.npos) return "";
-  const std::size_t end = std::min(line.find_first_not_of(digits, at), line.size());
+  const std::size_t end = std::min(line.find_first_not_of(count_digits, at), line.size());
   const bool is_whole = end == line.size() || line[end] != '.';
   return is_whole && end <= most ? std::string(line.substr(0, end)) : "";
 }

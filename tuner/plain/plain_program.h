@@ -54,6 +54,9 @@ struct PrintedResult {
   std::int64_t iteration = 0;
   Metrics metrics;
   double took_s = 0;  ///< since the result before; 0: nobody knows
+  /// Counted from a checkpoint that may have more than it is known to have: it may be of a later
+  /// iteration.
+  bool is_guess = false;
 };
 
 /// Its metrics, as if the program had said how long it took: what has waited comes at once.

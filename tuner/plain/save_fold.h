@@ -52,6 +52,8 @@ struct SavedFiles {
   /// How far the logs had come when it was written, each time since it was whole last: who saves
   /// again sooner than it rests is found once.
   std::vector<LogSizes> writes = {};
+  /// Its program was told to save or to end then, Unix time; nothing: it was not.
+  std::optional<double> told_s = {};
 };
 
 /// How far it is known what a program saves.
@@ -192,6 +194,7 @@ class SaveFold {
   std::int64_t least_iteration_of(const Waiting& save) const;
   bool is_last_of_all(const Waiting& save) const;
   bool is_of_only_result(const Waiting& save) const;
+  bool may_have_trained_on(const Waiting& save) const;
   bool is_guessed(const Waiting& save, double now_s) const;
   bool is_of_no_result(const Waiting& save, double now_s) const;
   bool may_be_of_first(const Waiting& save) const;

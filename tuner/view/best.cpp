@@ -41,8 +41,9 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
   const auto best = grid.best_iteration(trial, objective);
   const std::string before = before_change_text(grid, trial, objective);
   return value(Scope::all) + " at its best" +
-         (best ? " (iteration " + std::to_string(*best) + ")" : "") + ", " + value(Scope::last) +
-         " at the last iteration, " + std::to_string(trial.iteration) +
+         (best ? " (iteration " + iteration_text(*best, trial.is_guess(*best)) + ")" : "") + ", " +
+         value(Scope::last) + " at the last iteration, " +
+         iteration_text(trial.iteration, trial.is_guess(trial.iteration)) +
          (before.empty() ? "" : "; " + before);
 }
 

@@ -101,6 +101,10 @@ constexpr OwnField own_fields[] = {
      [](const TrialSource&, const Trial& trial) -> Json { return trial.time_total_s; }},
     {"best", best_json},
     {"best_iteration", best_iteration_json},
+    {"iteration_is_guess",
+     [](const TrialSource&, const Trial& trial) -> Json {
+       return trial.is_guess(trial.iteration);
+     }},
     {"attempt", [](const TrialSource&, const Trial& trial) -> Json { return trial.attempt; }},
     {"failures", [](const TrialSource&, const Trial& trial) -> Json { return trial.failures; }},
     {"failed_saves",

@@ -150,6 +150,7 @@ Json trial_json(const TrialSource& source, const Trial& trial, bool has_results)
                {"metrics", result.metrics},
                {"earlier_metrics", earlier_metrics_json(*source.grid, trial)},
                {"training_iteration", trial.iteration},
+               {"iteration_is_guess", trial.is_guess(trial.iteration)},
                {"time_total_s", trial.time_total_s},
                {"attempt", trial.attempt},
                {"failures", trial.failures},

@@ -231,6 +231,7 @@ Json to_json(const ResultGrid& grid, const TrialResult& result, const Objective&
   const Trial& trial = grid.experiment().trial(*parse_trial_id(result.trial_id));
   Json json = to_json(grid, trial, result, scope, notes);
   json["best_iteration"] = result.best_iteration ? Json(*result.best_iteration) : Json();
+  json["best_iteration_is_guess"] = result.best_iteration && trial.is_guess(*result.best_iteration);
   json["best_metrics"] = result.best_metrics;
   const auto last_iteration = grid.last_iteration(trial, objective.metric);
   json["last_iteration"] = last_iteration ? Json(*last_iteration) : Json();
@@ -268,9 +269,11 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
     const auto value = [&](Scope of) {
       return format_metric(value_of(trial, objective.metric, objective.mode, of));
     };
-    rows.push_back({result.trial_id, end_or_state(trial), value(scope),
-                    result.best_iteration ? std::to_string(*result.best_iteration) : "-",
-                    value(Scope::last), std::to_string(trial.iteration), present_tag(trial)});
+    const auto& at = result.best_iteration;
+    const std::string best_at = at ? iteration_text(*at, trial.is_guess(*at)) : "-";
+    rows.push_back({result.trial_id, end_or_state(trial), value(scope), best_at, value(Scope::last),
+                    iteration_text(trial.iteration, trial.is_guess(trial.iteration)),
+                    present_tag(trial)});
     if (has_earlier) rows.back().insert(rows.back().end() - 2, std::to_string(last_of(id)));
     list.push_back(to_json(grid, result, objective, scope, notes));
   }
@@ -389,7 +392,7 @@ int best_command(const BestRequest& request) {
       {objective.metric,
        format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) +
            (is_earlier ? " at iteration " + std::to_string(*last_iteration) : "") + ")"},
-      {"iterations", std::to_string(trial.iteration)},
+      {"iterations", iteration_text(trial.iteration, trial.is_guess(trial.iteration))},
   };
   if (const std::string lost = taken_back(trial); !lost.empty()) {
     lines.back().second += ": " + lost;

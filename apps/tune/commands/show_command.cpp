@@ -167,6 +167,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
        {"ran", grid.experiment().ran().empty() ? Json() : Json::parse(grid.experiment().ran())},
        {"config", Json::parse(present_config(trial))},
        {"training_iteration", trial.iteration},
+       {"iteration_is_guess", trial.is_guess(trial.iteration)},
        {"time_total_s", trial.time_total_s},
        {"attempt", trial.attempt},
        {"failures", trial.failures},
@@ -258,7 +259,8 @@ int show_command(const ShowRequest& request) {
   std::vector<std::pair<std::string, std::string>> lines = {
       {"trial", to_string(trial.id) + " of " + grid.spec().name},
       {"state", end_text(trial)},
-      {"iteration", std::to_string(trial.iteration) + ", " + format_seconds(trial.time_total_s)},
+      {"iteration", iteration_text(trial.iteration, trial.is_guess(trial.iteration)) + ", " +
+                        format_seconds(trial.time_total_s)},
       {"attempts", std::to_string(trial.attempt) + ", " +
                        count_of(static_cast<std::uint64_t>(trial.failures), "failure")},
   };

@@ -161,6 +161,7 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
   for (SavedFiles& each : found) {
     const std::int64_t changed_ns = each.files.changed_ns();
     has_saved = has_saved || (told_to_save_ns_ && changed_ns >= *told_to_save_ns_);
+    if (signalled_ns_) each.told_s = static_cast<double>(*signalled_ns_) * 1e-9;
     plain_.session->find(std::move(each), signalled_ns_ && changed_ns >= *signalled_ns_);
   }
   if (is_to_leave_ && !has_saved) {

@@ -234,7 +234,7 @@ void PlainSession::say_unknown_order(std::vector<Wakeup>& wakeups) {
             "it is not kept. "
           : "saves between its results, and nothing proves so far whether it saves before it "
             "prints, or after: the earlier result is taken, \"or later\", which may be that of the "
-            "model before. ";
+            "model before, and so are the iterations that are counted on from there. ";
   wakeups.emplace_back(
       LaunchAdvisory{launch_, LaunchAdvisory::What::no_order,
                      what + "If it saves before it prints, say \"saved\": \"before_result\", else "

@@ -618,7 +618,7 @@ void PlainSession::say(std::vector<Wakeup>& wakeups) {
   }
   if (!is_awaited) return;
   if (auto result = saves_.take()) {
-    Reported reported{.launch = launch_};
+    Reported reported{.launch = launch_, .metrics = {}, .iteration_is_guess = result->is_guess};
     reported.metrics =
         has_stayed_ ? parse_metrics(text_with_time(*result)) : std::move(result->metrics);
     asked_.reset();

@@ -128,6 +128,7 @@ void Attempts::on(Attempt& attempt, WorkerGroup::Stepped& stepped) {
   }
   result.done = reported.done;
   result.should_checkpoint = reported.should_checkpoint;
+  result.iteration_is_guess = reported.iteration_is_guess;
   std::vector<std::string> handed_over;
   if (reported.checkpoint) {
     handed_over = std::move(reported.more_checkpoints);
