@@ -91,6 +91,7 @@ void DriverFields::fill(TrialId trial, const Result& result) {
   set_optional(texts_[8], result.episodes_total);
   texts_[trial_field] = to_string(trial);
   texts_[10] = result.done ? "true" : "false";
+  texts_[11] = result.iteration_is_guess ? "true" : "";
 }
 
 MemberPlaces driver_fields_in(std::string_view metrics) {
@@ -141,7 +142,6 @@ void append_json_row(std::string& out, const DriverFields& fields, const Result&
     } else {
       out += fields.text(i);
     }
-    if (i == 0 && result.iteration_is_guess) out += ",\"iteration_is_guess\":true";
   }
   out += ',';
   const std::size_t own = out.size();

@@ -17,7 +17,7 @@
 
 namespace tune {
 
-constexpr std::array<std::string_view, 11> driver_fields = {"training_iteration",
+constexpr std::array<std::string_view, 12> driver_fields = {"training_iteration",
                                                             "timestamp",
                                                             "date",
                                                             "time_this_iter_s",
@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 11> driver_fields = {"training_iteration"
                                                             "timesteps_total",
                                                             "episodes_total",
                                                             "trial_id",
-                                                            "done"};
+                                                            "done",
+                                                            "iteration_is_guess"};
 using FieldSet = std::bitset<driver_fields.size()>;
 
 bool is_driver_field(std::string_view name);

@@ -311,6 +311,35 @@ TEST_CASE("The csv log keeps a metric that appears late", "[callbacks][log]") {
   CHECK(lines[3].ends_with(",false,3,"));
 }
 
+TEST_CASE(
+    "A row whose iteration is a guess says so in both logs, and the others have nothing there",
+    "[callbacks][log]") {
+  const TemporaryDirectory directory;
+  for (const auto& log : logs) {
+    Story story;
+    const TrialId id = story.add().id;
+    Driver driver(story, log, directory, false);
+    driver.start(id);
+    for (const int i : {1, 2}) {
+      Result result = result_of(i, R"({"loss":3})");
+      result.iteration_is_guess = i == 2;
+      driver.callback->on_trial_result(story.experiment.trial(id), result);
+    }
+    driver.callback->on_experiment_end(story.experiment);
+  }
+  const auto rows = lines_of(read(directory / "trial_00000/result.json"));
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].find("guess") == rows[0].npos);
+  CHECK(Json::parse(rows[1]).at("iteration_is_guess") == true);
+  const auto lines = lines_of(read(directory / "trial_00000/progress.csv"));
+  REQUIRE(lines.size() == 3);
+  const auto names = csv::split(lines[0]);
+  const auto at = std::find(names.begin(), names.end(), "iteration_is_guess") - names.begin();
+  REQUIRE(at < std::ssize(names));
+  CHECK(csv::split(lines[1])[static_cast<std::size_t>(at)].empty());
+  CHECK(csv::split(lines[2])[static_cast<std::size_t>(at)] == "true");
+}
+
 TEST_CASE("A trial that has spoilt its file costs no snapshot, and all its rows are kept",
           "[callbacks][log]") {
   const Log log = GENERATE(from_range(std::begin(logs), std::end(logs)));
