@@ -166,6 +166,7 @@ class PlainSession {
   void say_unknown_order(std::vector<Wakeup>& wakeups);
   std::string way_to_mean(std::string_view line) const;
   static constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
+  static constexpr std::size_t restored_lines = 3;      ///< see OwnCount
   std::string tail() const;
 
   LaunchId launch_;
