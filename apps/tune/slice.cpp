@@ -244,7 +244,7 @@ Slice slice_along(const SearchSpace& space, std::size_t leaf, const JudgedTrials
   return slice;
 }
 
-void print_slice(const Slice& slice, const std::string& metric) {
+void print_slice(const Slice& slice, const std::string& values) {
   std::vector<std::vector<std::string>> rows;
   for (const SliceBin& bin : slice.bins) {
     rows.push_back(
@@ -256,7 +256,7 @@ void print_slice(const Slice& slice, const std::string& metric) {
   }
   print_table({{slice.name},
                {"trials", true},
-               {"best " + metric, true},
+               {"best " + values, true},
                {"median", true},
                {"middle half", true},
                {"mean, others averaged", true}},

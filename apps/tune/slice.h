@@ -19,7 +19,7 @@ struct SliceBin {
   bool has_borders = false;
   bool is_upper_included = true;  ///< `lower` always is
   std::size_t trials = 0;
-  std::optional<double> best, median, lower_quartile, upper_quartile;  ///< of the metric
+  std::optional<double> best, median, lower_quartile, upper_quartile;  ///< of the values
   /// The mean over all of the space that has this hyperparameter here, by the forest. Nothing also
   /// of evenly spread integers beyond 2^53, which the forest knows as doubles.
   std::optional<double> marginal;
@@ -37,7 +37,8 @@ struct Slice {
 Slice slice_along(const SearchSpace& space, std::size_t leaf, const JudgedTrials& judged,
                   const ForestImportance& forest, Mode mode);
 
-void print_slice(const Slice& slice, const std::string& metric);
+/// `values`: what the trials were compared by, as a title says it.
+void print_slice(const Slice& slice, const std::string& values);
 Json to_json(const Slice& slice);
 
 }  // namespace tune

@@ -284,6 +284,7 @@ class Importance(Case):
         self.assertEqual((found["iteration"], found["trials"], found["candidates"], found["searcher_is_adaptive"]),
                          (1, 12, 12, False))
         self.assertEqual(found["slice"]["bins"][0]["best"], 1)
+        self.assertRegex(self.tune("importance", "results/spec", "--slice", "a").out, "^a +trials  best loss at iteration 1  ")
         said = self.tune("importance", "results/spec").err
         self.assertRegex(said, "trials were cut short, .* at iteration 1, which 12 of 12 trials have reached; --at N ")
         self.assertNotIn("chose configs", said)
@@ -307,6 +308,14 @@ class Importance(Case):
         bins = self.json("importance", "results/spec", "--slice", "a")["slice"]["bins"]
         self.assertEqual([(each["lower"] - lower, each["upper"] - lower, each["trials"]) for each in bins],
                          [(i, i + 2, 3) for i in range(0, 24, 3)])
+
+    def test_a_slice_names_the_values_of_which_it_has_the_best(self):
+        self.search("echo loss=$A; echo loss=$((A + 1))", param_space={"a": {"grid_search": [1, 2, 3, 4]}})
+        for scope, title, best in (((), "best last loss", 2), (("--scope", "all"), "best loss", 1),
+                                   (("--scope", "last-5-avg"), "best last-5-avg loss", 1.5),
+                                   (("--scope", "all", "--at", "2"), "best loss up to iteration 2", 1)):
+            out = self.tune("importance", "results/spec", "--slice", "a", *scope).out
+            self.assertRegex(out, f"^a +trials  {title}  .*\\n1 +1 +{best} ")
 
     def test_that_a_model_chose_the_configs_is_said(self):
         self.search("echo loss=$A", searcher="tpe", num_samples=4, param_space={"a": {"uniform": [1, 2]}})

@@ -163,6 +163,16 @@ std::size_t leaf_named(const SearchSpace& space, const std::string& name) {
   throw user_error(unknown_name("hyperparameter", name, names));
 }
 
+/// "last loss": of all results of a trial a slice shows none but the one that was compared.
+std::string compared_text(const Objective& objective, Scope scope, const JudgedTrials& judged) {
+  const bool is_one_result = scope == Scope::last && judged.iteration;
+  const bool is_plain = is_one_result || scope == Scope::all;
+  return (is_plain ? "" : std::string(to_string(scope)) + " ") + objective.metric +
+         (judged.iteration ? (is_one_result ? " at" : " up to") + std::string(" iteration ") +
+                                 std::to_string(*judged.iteration)
+                           : "");
+}
+
 Json to_json(const Importance& one, bool has_variance) {
   return {{"name", parameter_name(one.pointer)},
           {"importance", one.share},
@@ -255,7 +265,7 @@ int importance_command(const ImportanceRequest& request) {
     print_json(
         answer_of(judged, found, slice, objective, scope, is_adaptive_search(view.grid.spec())));
   } else if (slice) {
-    print_slice(*slice, objective.metric);
+    print_slice(*slice, compared_text(objective, scope, judged));
   } else {
     print_importances(found);
   }
