@@ -447,7 +447,8 @@ std::string sentence_of(const StatusView& seen, const Json& best, const Json& do
   } else if (spec.objectives.size() > 1) {
     text += " " + front_text(seen.grid()) + ".";
   } else if (!spec.objectives.empty()) {
-    text += " No trial has a number for " + spec.objectives.front().metric + " yet.";
+    text += " No trial has a number for " + spec.objectives.front().metric +
+            (is_finished(seen.experiment()) ? "." : " yet.");
   }
   const std::string given_up = why_given_up(seen.experiment());
   if (!given_up.empty()) text += " It was given up: " + headline(given_up);

@@ -202,6 +202,17 @@ class Best(Look):
 
 
 class BestOfAnother(Case):
+    def test_that_nothing_is_best_is_said_with_the_reason(self):
+        for name, prints, said in (("nan", "echo loss=nan; echo loss=inf", "none: loss is NaN or infinite in all results"),
+                                   ("silent", "true", "no result")):
+            with self.subTest(name=name):
+                self.write(f"{name}.json", {"trainable": {"command": ["sh", "-c", prints], "plain": {}},
+                                            "metric": "loss", "mode": "min"})
+                run = self.tune("run", f"{name}.json", "--progress", "none", expect=None)
+                self.assertRegex(run.out, f"(?m)^best trial +{said}$")
+                self.assertRegex(self.tune("status", f"results/{name}").out, f"(?m)^best +{said}$")
+                self.assertNotRegex(self.tune("report", f"results/{name}").out, " yet")
+
     def test_what_only_some_results_report_themselves_is_known_of_all(self):
         self.write("train.py", "for i in range(4): print(f'time_this_iter_s: 7\\nloss: {i}' if i == 1 else f'loss: {i}')")
         self.write("spec.json", {

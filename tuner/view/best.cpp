@@ -33,6 +33,21 @@ std::string named_with_state(const Trial& trial) {
   return to_string(trial.id) + (ended_well ? "" : std::string(", ") + end_or_state(trial));
 }
 
+std::string no_best_text(const ResultGrid& grid, const Objective& objective) {
+  if (const auto reason = grid.none_feasible()) return *reason;
+  const bool is_over = is_finished(grid.experiment());
+  if (grid.experiment().results() == 0) return is_over ? "no result" : "no result yet";
+  grid.complete_summaries();
+  const Trials& trials = grid.experiment().trials();
+  const bool is_reported = std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) {
+    return trial.summary(objective.metric) != nullptr;
+  });
+  // Of what is not finite none is best.
+  const std::string so_far = is_over ? "" : " so far";
+  return is_reported ? "none: " + objective.metric + " is NaN or infinite in all results" + so_far
+                     : "none: no trial has reported a number for " + objective.metric + so_far;
+}
+
 std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
                                const Objective& objective) {
   const auto value = [&](Scope scope) {

@@ -12,6 +12,10 @@ namespace tune {
 /// "trial_00003"; "trial_00003, pruned" if it is not completed.
 std::string named_with_state(const Trial& trial);
 
+/// Why there is no best trial of an experiment that is judged by this metric: nothing has been
+/// reported, or no number, or nothing that fulfils the constraints.
+std::string no_best_text(const ResultGrid& grid, const Objective& objective);
+
 /// "0.25 at its best (iteration 7), 0.31 at the last iteration, 12".
 std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
                                const Objective& objective);

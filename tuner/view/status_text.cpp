@@ -85,7 +85,7 @@ std::string best_text(const ResultGrid& grid) {
   const Json best = best_json(grid);
   if (best.is_null()) {
     if (grid.spec().objectives.empty()) return "the spec names no metric";
-    return grid.none_feasible().value_or("no result yet");
+    return no_best_text(grid, *sole(grid.spec().objectives));
   }
   const std::string tag = best["tag"];
   const Trial& trial =

@@ -103,8 +103,7 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   if (!objective) return;
   const auto best = results.best_trial(*objective, Scope::all);
   if (!best) {
-    lines.emplace_back("best trial", results.none_feasible().value_or(
-                                         "none has reported a number for " + objective->metric));
+    lines.emplace_back("best trial", no_best_text(results, *objective));
     return;
   }
   const Trial& trial = results.experiment().trial(*best);
