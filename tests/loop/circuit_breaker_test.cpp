@@ -52,8 +52,8 @@ TEST_CASE("After many different failures launches pause longer and longer, one t
                              now + pause);
   REQUIRE(circuit_breaker.given_up());
   CHECK_THAT(*circuit_breaker.given_up(),
-             Contains("18 trials that were started have all failed alike: it "
-                      "exited with code 1"));
+             Contains("18 trials that were started have all failed alike, the first of them "
+                      "trial_00000: it exited with code 1"));
   CHECK(circuit_breaker.take_blameless().size() == 18);
   CHECK_FALSE(circuit_breaker.allows_launch(1e9));
 }
@@ -103,12 +103,26 @@ TEST_CASE("Numbers and places do not make failures different, words do", "[circu
     alike.on_failure(id(i), "process " + std::to_string(i) + " fell; see /x/" + std::to_string(i),
                      Blame::unknown, 1, 1);
   }
-  CHECK_THAT(*alike.given_up(), Contains("all failed alike: process 4 fell"));
+  CHECK_THAT(*alike.given_up(),
+             Contains("5 trials that were started have all failed alike, the first of "
+                      "them trial_00000: process 0 fell; see /x/0"));
   CircuitBreaker different(5, false);
   for (unsigned i = 0; i < 5; ++i) {
     different.on_failure(id(i), std::string(i + 1, 'x'), Blame::unknown, 1, 1);
   }
-  CHECK_THAT(*different.given_up(), Contains("have all failed, the last: xxxxx"));
+  CHECK_THAT(*different.given_up(),
+             Contains("have all failed, the last of them trial_00004: xxxxx"));
+}
+
+TEST_CASE("A trial that is not among those that are counted is not named as their first",
+          "[circuit_breaker]") {
+  CircuitBreaker circuit_breaker(8, true);
+  fail(circuit_breaker, 0, 2, 100);
+  circuit_breaker.forgive({id(0)});
+  fail(circuit_breaker, 2, 9, 100);
+  CHECK_THAT(circuit_breaker.take_notices().at(0),
+             Contains("8 trials that were started have all failed alike, the last of them "
+                      "trial_00008: it exited"));
 }
 
 TEST_CASE("With -1 only launches that fail hold anything up", "[circuit_breaker]") {
@@ -188,6 +202,6 @@ TEST_CASE("Before any result, failures that configs explain are given up later t
   REQUIRE(circuit_breaker.given_up());
   CHECK_THAT(*circuit_breaker.given_up(),
              Contains("the first 20 trials that were started have all failed "
-                      "alike: out of memory"));
+                      "alike, the first of them trial_00000: out of memory"));
   CHECK(circuit_breaker.take_blameless().size() == 20);
 }

@@ -157,8 +157,9 @@ TEST_CASE("A search whose first trials all fail before any result ends early and
   harness.program.step = [](const Json&, std::int64_t) { return FakeStep{.exits = 3}; };
   const LoopEnd end = harness.run();
   CHECK(end.kind == LoopEnd::Kind::given_up);
-  CHECK_THAT(end.reason, Contains("the first 5 trials that were started have all failed alike: "
-                                  "it exited with code 3"));
+  CHECK_THAT(end.reason, Contains("the first 5 trials that were started have all failed alike, "
+                                  "the first of them trial_"));
+  CHECK_THAT(end.reason, Contains(": it exited with code 3"));
   CHECK_THAT(end.reason, Contains("there is no result yet"));
   CHECK(harness.experiment.trials().size() <= 6);
   CHECK(harness.experiment.count(TrialState::error) == 0);  // they are tried again at a resume
@@ -194,7 +195,8 @@ TEST_CASE("A machine that breaks in the middle of a search costs it no trial",
   CHECK(end.kind == (recovers ? LoopEnd::Kind::finished : LoopEnd::Kind::given_up));
   CHECK(harness.experiment.count(TrialState::error) == 0);
   const auto is_explained = [](const std::string& line) {
-    return line.starts_with("notice 8 trials that were started have all failed alike: it exited");
+    return line.starts_with(
+        "notice 8 trials that were started have all failed alike, the first of");
   };
   CHECK(std::any_of(harness.told.begin(), harness.told.end(), is_explained));
   harness.program.step = [](const Json&, std::int64_t) {

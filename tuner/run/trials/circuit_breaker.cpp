@@ -57,7 +57,12 @@ void CircuitBreaker::on_failure(TrialId trial, const std::string& reason, Blame 
   if (is_explained && has_results_) return;
   const bool is_first = streak_.empty() && explained_.empty();
   is_one_reason_ = is_first || (is_one_reason_ && kind == kind_of_failure(last_reason_));
+  last_trial_ = trial;
   last_reason_ = reason;
+  if (is_first) {
+    first_trial_ = trial;
+    first_reason_ = reason;
+  }
   if (is_explained) {
     explained_.insert(trial);
     if (explained_.size() < most_explained_before_any_result) return;
@@ -159,8 +164,15 @@ void CircuitBreaker::give_up(const std::string& reason) {
 }
 
 std::string CircuitBreaker::streak_text() const {
-  return std::to_string(streak_.size()) + " trials that were started have all failed" +
-         (is_one_reason_ ? " alike: " : ", the last: ") + first_line(last_reason_);
+  const std::string all =
+      std::to_string(streak_.size()) + " trials that were started have all failed";
+  // The first one may have been forgiven, or be one whose config explains it.
+  if (is_one_reason_ && streak_.contains(first_trial_)) {
+    return all + " alike, the first of them " + to_string(first_trial_) + ": " +
+           first_line(first_reason_);
+  }
+  return all + (is_one_reason_ ? " alike" : "") + ", the last of them " + to_string(last_trial_) +
+         ": " + first_line(last_reason_);
 }
 
 }  // namespace tune

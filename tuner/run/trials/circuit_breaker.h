@@ -97,7 +97,10 @@ class CircuitBreaker {
   std::set<TrialId> blameless_;
   bool is_one_reason_ = true;
   bool is_unfit_ = false;  ///< the first result of all
-  std::string last_reason_;
+  /// Of the streak, and of what configs explain before any result.
+  TrialId first_trial_{0}, last_trial_{0};
+  std::string first_reason_;
+  std::string last_reason_;      ///< also why the machine could not start a process
   Seconds streak_began_at_ = 0;  ///< the first attempt of the streak
   Seconds longest_life_s_ = 0;
   bool is_open_ = false;  ///< or probing
