@@ -61,12 +61,8 @@ void print_as_table(const std::vector<TrialFields::Field>& columns, const TableR
 
 void print_as_csv(const std::vector<TrialFields::Field>& columns, const TableRows& rows) {
   std::string text;
-  const auto add_line = [&text](std::vector<std::string> cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      std::replace(cells[i].begin(), cells[i].end(), '\n', ' ');
-      std::replace(cells[i].begin(), cells[i].end(), '\r', ' ');
-      csv::append_text(text, cells[i], i == 0);
-    }
+  const auto add_line = [&text](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) csv::append_text(text, cells[i], i == 0);
     text += '\n';
   };
   std::vector<std::string> cells;

@@ -102,12 +102,12 @@ TEST_CASE("What a spreadsheet would run is text to it, and numbers stay numbers"
         "a=-1.5;b=-1.5;c=-inf;d=+2;e=it's;");
   CHECK(metric_cells(rows, R"({"=1+1":{"a":1},"x":"\t=1"})") == R"('=1+1/a=1;x="\t=1";)");
   for (const std::string text :
-       {"=1", "'=1", "''=1", "'", "-", "'-1", "-1", "it's", "\t=", "", "@"}) {
+       {"=1", "'=1", "''=1", "'", "-", "'-1", "-1", "it's", "\t=", "", "@", "\n=1", "\r", "'\n"}) {
     std::string line;
     csv::append_text(line, text, true);
     const std::vector<std::string> cells = csv::split(line);
     CHECK(csv::text_of(cells.at(0)) == text);
-    CHECK(std::string("=@\t").find(cells[0].substr(0, 1)) ==
+    CHECK(std::string("=@\t\r\n").find(cells[0].substr(0, 1)) ==
           (text.empty() ? 0 : std::string::npos));
   }
 }

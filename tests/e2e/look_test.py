@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -224,6 +225,16 @@ class BestOfAnother(Case):
         for scope, value in ("last", rows[-1]), ("avg", sum(rows) / 4), ("all", min(rows)):
             best = self.json("best", "results/spec", "--metric", "time_this_iter_s", "--mode", "min", "--scope", scope)
             self.assertAlmostEqual(best["value"], value, msg=scope)
+
+    def test_a_text_of_several_lines_comes_back_from_the_csv_as_it_was(self):
+        prompts = ["first\nsecond", "with \"quotes\",\r\nand more", "\n=1+1", "end\r"]
+        self.write("spec.json", {"trainable": {"command": ["sh", "-c", "echo loss=1"], "plain": {}}, "metric": "loss", "mode": "min",
+                                 "param_space": {"prompt": {"grid_search": prompts}}})
+        self.tune("run", "spec.json", "--progress", "none")
+        options = ["ls", "results/spec", "--columns", "trial_id,prompt"]
+        rows = list(csv.reader(io.StringIO(self.tune(*options, "--csv").out, newline="")))
+        self.assertEqual([re.sub(r"^'(?='*[=+\-@\t\r\n])", "", row[1]) for row in rows[1:]], prompts)
+        self.assertEqual(len(self.tune(*options).out.splitlines()), 1 + len(prompts))
 
     def test_a_curve_leaves_out_metrics_that_are_called_as_its_own_columns(self):
         self.write("train.py", "import json\nprint(json.dumps({'loss': 1, 'config/lr': 2, 'as': 3}))")

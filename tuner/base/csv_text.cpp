@@ -24,7 +24,7 @@ bool is_number(std::string_view text) {
 bool is_formula(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of('\''), text.size());
   const std::string_view rest = text.substr(begin);
-  if (rest.empty() || std::string_view("=+-@\t").find(rest.front()) == std::string_view::npos) {
+  if (rest.empty() || std::string_view("=+-@\t\r\n").find(rest.front()) == std::string_view::npos) {
     return false;
   }
   return begin > 0 || !is_number(rest);

@@ -1,4 +1,4 @@
-// Lines of comma-separated values (RFC 4180), one line a row.
+// Rows of comma-separated values (RFC 4180), one line each unless a cell has line breaks.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace tune::csv {
 
-/// Appends `cell` to a line, after a comma unless `first`, in quotes if it needs them. The cell
-/// must not contain a line break.
+/// Appends `cell` to a line, after a comma unless `first`, in quotes if it needs them. A
+/// line break stays one, in quotes: files that are read line by line must have none in a cell.
 void append_cell(std::string& line, std::string_view cell, bool first);
 
 /// The same for untrusted text, so that a spreadsheet shows it and runs no formula in it: text that
-/// is no number and begins with `=`, `+`, `-`, `@` or a tab gets an apostrophe in front. So does
-/// text that begins so behind apostrophes of its own, so that `text_of` can undo it.
+/// is no number and begins with `=`, `+`, `-`, `@`, a tab or a line break gets an apostrophe in
+/// front. So does text that begins so behind apostrophes of its own, so that `text_of` can undo it.
 void append_text(std::string& line, std::string_view text, bool first);
 
 /// The inverse of append_text: the text of a cell.
