@@ -182,6 +182,12 @@ void add_domain(SpecDocument& document, const std::string& given, std::set<std::
                      shortened(given.substr(begin)) + "; the program gets --" +
                      shortened(name.substr(begin)) + "=VALUE");
   }
+  // Of a variable of the shell that is not set, mostly.
+  if (text.empty()) {
+    throw user_error("-p " + shortened(given) +
+                     " has no value: a domain or a value stands behind '=', like "
+                     "lr=loguniform:1e-5,1e-1; an empty text is given as JSON: '\"\"'");
+  }
   if (!names.insert(name).second) throw user_error("-p " + shortened(name) + " is given twice");
   refuse_nested(name, names);
   std::string pointer = "/param_space";

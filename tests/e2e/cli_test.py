@@ -192,6 +192,8 @@ class Options(Case):
                 (["--set", "name/first=x"], "--set name/first: the spec has no place"),
                 (["--set", 'trainable/command=["./a"]', "--", "./b"], "--set trainable/command: the command is given already"),
                 (["--searcher", "randon"], "did you mean 'random'?"),
+                (["--set", "scheduler/typ=asha"], "--set scheduler/typ: unknown field 'typ', did you mean 'type'?"),
+                (["-p", "lr="], "-p lr= has no value: a domain or a value stands behind '='"),
                 (["--scheduler", "ASHAScheduler"], "unknown scheduler 'ASHAScheduler': here that is 'asha'"),
                 (["--scheduler", "MedianPruner"], "here that is 'median_stopping'"),
                 (["--searcher", "CmaEsSampler"], "here that is 'cma_es'"),

@@ -23,6 +23,14 @@ const Factory<Policy>* find_factory(const Json& typed, const std::string& pointe
                                     const std::map<std::string, Factory<Policy>>& factories,
                                     std::vector<Problem>& problems) {
   const auto type = typed.find("type");
+  if (type == typed.end()) {
+    const std::vector<std::string> known = {"type"};
+    for (const auto& [key, value] : typed.items()) {
+      if (!nearest_name(shown(key), known)) continue;
+      problems.push_back({append_pointer(pointer, key), unknown_name("field", shown(key), known)});
+      return nullptr;
+    }
+  }
   if (type == typed.end() || !type->is_string()) {
     const std::string got = type == typed.end() ? "nothing" : describe(*type);
     problems.push_back(
