@@ -181,6 +181,14 @@ class Compare(Looking):
         self.assertNotIn("same", out)
         self.assertRegex(self.tune("compare", "results/spec", "0", "1", "--all").out, r"same +7 +7\n")
 
+    def test_what_the_driver_counts_has_a_last_value_and_no_row_for_a_best_one(self):
+        counted = ["--metric", "training_iteration", "--mode", "max"]
+        out = self.tune("compare", "results/spec", "0", "1", *counted).out
+        self.assertRegex(out, r"last training_iteration +3 at iteration 3 +4 at iteration 4\n")
+        self.assertNotIn("best ", out)
+        compared = self.json("compare", "results/spec", "0", "1", *counted)
+        self.assertIsNone(compared["trials"][0]["best_iteration"])
+
     def test_curves_stand_side_by_side_at_the_iterations_that_all_have(self):
         compared = self.json("compare", "results/spec", "0", "1")
         self.assertEqual([(p["training_iteration"], p["values"]) for p in compared["curves"]],

@@ -231,7 +231,10 @@ void print_trials(const std::vector<Compared>& all, const Objective& objective, 
   table.add("state", [](const Compared& one) { return std::string(to_string(one.trial->state)); });
   table.add("end", [](const Compared& one) { return std::string(end_of(*one.trial)); });
   table.add("ended by", [](const Compared& one) { return std::string(ended_by(*one.trial)); });
+  // What the driver counts is compared by its last value; a row without any would look like a gap.
+  const bool has_best = !is_last_value_only(objective.metric);
   table.add("best " + objective.metric, [&](const Compared& one) {
+    if (!has_best) return std::string();
     return value_text(value_in(one, objective, Scope::all).value(), one.best_iteration);
   });
   table.add("last " + objective.metric, [&](const Compared& one) {
@@ -333,7 +336,9 @@ int compare_command(const CompareRequest& request) {
       compared.name = one.directory.string() + ":" + to_string(compared.trial->id);
     }
     compared.config = leaves_of(Json::parse(present_config(*compared.trial)));
-    compared.best_iteration = view.grid.best_iteration(*compared.trial, objective);
+    if (!is_last_value_only(objective.metric)) {
+      compared.best_iteration = view.grid.best_iteration(*compared.trial, objective);
+    }
     compared.last_iteration = view.grid.last_iteration(*compared.trial, objective.metric);
     read_rows(compared, objective.metric);
     all.push_back(std::move(compared));
