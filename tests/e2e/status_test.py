@@ -165,6 +165,13 @@ class Running(Case):
 
 
 class NoFiles(Case):
+    def test_a_run_and_the_status_after_it_say_the_same_of_the_state(self):
+        self.write("spec.json", self.quadratic())
+        for command in (["run", "spec.json"], ["resume", "results/spec", "--num-samples", "6"]):
+            said = re.search(r"state kept +(\d+ events), (.*)", self.tune(*command, "--progress", "none").out)
+            shown = re.search(r"state +(\d+ events), .*\n  keeping it +(.*)", self.tune("status", "results/spec").out)
+            self.assertEqual(said.groups(), shown.groups())
+
     def test_what_looks_goes_by_the_record(self):
         self.write("spec.json", self.quadratic(seed=3, num_samples=3))
         for name, callbacks in (("with", []), ("without", ["--callback", "none"])):

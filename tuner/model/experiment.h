@@ -153,6 +153,8 @@ class Experiment {
   /// What keeping the state has cost in the sessions that have ended; for a session whose driver
   /// died, what the last snapshot knew.
   StateCost cost() const;
+  /// As of its last snapshot, of a session that has no end in the record.
+  const StateCost& session_cost() const { return session_cost_; }
 
   /// The whole state as text; two experiments are equal if and only if these are.
   std::string save() const;

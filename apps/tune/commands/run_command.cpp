@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/dashboard_process.h"
@@ -191,7 +190,7 @@ bool has_refused_its_start(const ResultGrid& results) {
          std::all_of(trials.begin(), trials.end(), has_refused);
 }
 
-void print_summary(const RunOutcome& outcome, double wall_s) {
+void print_summary(const RunOutcome& outcome) {
   const ResultGrid& results = outcome.results;
   const std::string directory = shell_word(results.directory());
   const bool is_interrupted = outcome.end.kind == LoopEnd::Kind::interrupted;
@@ -207,8 +206,12 @@ void print_summary(const RunOutcome& outcome, double wall_s) {
                                            " --columns trial_id,failed_saves --sort failed_saves "
                                            "--desc");
   }
-  lines.emplace_back("state kept", count_of(outcome.cost.events, "event") + ", " +
-                                       state_cost_text(outcome.cost, wall_s));
+  // As the record has it, like `tune status`: the write of the session's end is not in itself.
+  const Experiment& experiment = results.experiment();
+  lines.emplace_back(
+      "state kept",
+      count_of(experiment.last_event(), "event") + ", " +
+          state_cost_text(experiment.cost(), experiment.running_s(experiment.last_time())));
   if (is_finished(results.experiment())) {
     if (outcome.attempts == 0 && results.size() > 0) {
       lines.emplace_back("nothing ran", "all trials had ended; for more of them: tune resume " +
@@ -243,7 +246,6 @@ int run_and_conclude(const std::filesystem::path& directory, const RunStyle& sty
                      const Run& run) {
   // Before the driver: it looks after the processes that are started later.
   if (style.dashboard) start_dashboard(directory, style.json);
-  const auto start = std::chrono::steady_clock::now();
   const RunOutcome outcome = [&] {
     try {
       return run();
@@ -253,12 +255,11 @@ int run_and_conclude(const std::filesystem::path& directory, const RunStyle& sty
                           shell_word(directory));
     }
   }();
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   const int exit_code = exit_code_of(outcome);
   if (style.json) {
     print_end(outcome.results.directory(), outcome.end, outcome.not_on_remote, exit_code);
   } else {
-    print_summary(outcome, wall.count());
+    print_summary(outcome);
   }
   print_in_passing(STDERR_FILENO, failures_text(outcome.results));
   if (!outcome.not_on_remote.empty()) complain(outcome.not_on_remote);

@@ -38,7 +38,9 @@ void take_snapshot(const Experiment& experiment, const Policies& policies, Exper
     parts.trials.add(trial, [&](std::string& out) { experiment.append_trial(out, trial); });
   });
   parts.event = experiment.last_event();
-  parts.state = take_state(experiment, policies.states(), callbacks, store.cost()).make(spec);
+  // No session has begun: what this costs is recorded with the end of the one that follows.
+  parts.state =
+      take_state(experiment, policies.states(), callbacks, experiment.session_cost()).make(spec);
   parts.generation = store.start_generation(store.make_next_journal());
   store.write();
   store.sync();
