@@ -90,6 +90,18 @@ class Watched : public SaveTracker::Place {
     tell(What::moved_from, from, is_directory);
     tell(What::moved_to, to, is_directory);
   }
+  /// Another name for it.
+  void link(const fs::path& from, const fs::path& to) {
+    set_permissions(from);  // as how often it is linked changes, too
+    files_[to] = files_.at(from);
+    tell(What::created, to);
+  }
+  void set_permissions(const fs::path& name) { files_.at(name).changed_ns = unix_ns(); }
+  /// A directory with a file that is written before anybody watches that.
+  void save_unwatched(const fs::path& directory, const fs::path& file) {
+    make_directories(directory);
+    put(directory / file);
+  }
   void die() { is_alive_ = false; }
 
   /// Time goes by, and whoever watches looks when he is to.
@@ -147,7 +159,7 @@ class Watched : public SaveTracker::Place {
       of.name = *checkpoint;
       of.is_file = *checkpoint == name;
       of.files.push_back({of.is_file ? "" : name.lexically_relative(*checkpoint).string(),
-                          file.inode, file.bytes, file.changed_ns});
+                          file.inode, file.bytes, file.changed_ns, file.written_ns});
     }
     std::vector<CheckpointFiles> sorted;
     for (auto& [name, files] : all) sorted.push_back(std::move(files));
@@ -196,11 +208,12 @@ class Watched : public SaveTracker::Place {
     std::uint64_t inode = 0;
     std::uint64_t bytes = 0;
     std::int64_t changed_ns = 0;
+    std::int64_t written_ns = 0;
     bool is_open = false;
   };
   void touch(File& file) {
     ++file.bytes;
-    file.changed_ns = unix_ns();
+    file.changed_ns = file.written_ns = unix_ns();
   }
   void put(const fs::path& name) {
     File& file = files_[name];
@@ -519,6 +532,59 @@ TEST_CASE("A directory that never rests has its last save, also where a best mod
   watched.end(true);
   // What was written of the third one is all that it writes; of the fourth nobody knows that yet.
   CHECK(watched.found() == ":3 :4");
+}
+
+TEST_CASE("A link to a save, or other permissions of it, is no save of it", "[unit][plain]") {
+  Watched watched("*");
+  watched.begin();
+  const auto save = [&] {
+    watched.print();
+    watched.save("new");
+    watched.rename("new", "last");
+  };
+  save();
+  watched.pass(2);
+  CHECK(watched.found() == "last:1");
+  watched.print();
+  watched.set_permissions("last");
+  watched.pass(2);
+  CHECK(watched.found().empty());
+  watched.print();
+  watched.link("last", "best");
+  watched.pass(2);
+  CHECK(watched.found() == "best:3");
+  save();
+  watched.set_permissions("best");  // it has one link less
+  watched.pass(2);
+  CHECK(watched.found() == "last:4");
+}
+
+TEST_CASE("A name that is given to another file is that of another save", "[unit][plain]") {
+  Watched watched("*");
+  watched.begin();
+  for (int i = 1; i <= 3; ++i) {
+    watched.print();
+    watched.save("new");
+    watched.rename("new", "last");
+    if (i > 1) watched.remove("best");
+    watched.link("last", "best");
+    watched.pass(0.3);
+  }
+  watched.end(true);
+  CHECK(watched.found().ends_with("best:3"));
+}
+
+TEST_CASE("What was written in a directory before that was watched is as old as the directory",
+          "[unit][plain]") {
+  Watched watched("ck_*");
+  watched.begin();
+  watched.print();
+  watched.save_unwatched("ck_1/weights", "model");
+  watched.pass(0.3);
+  watched.print();
+  watched.save("ck_1/optimizer");
+  watched.pass(2);
+  CHECK(watched.found() == "ck_1:1");
 }
 
 TEST_CASE("A save that was overwritten before it was whole is known to the next one",

@@ -35,7 +35,7 @@ inline constexpr int members_of<Metrics> = 3;
 template <>
 inline constexpr int members_of<ValueRange> = 2;
 template <>
-inline constexpr int members_of<FileVersion> = 4;
+inline constexpr int members_of<FileVersion> = 5;
 template <>
 inline constexpr int members_of<CheckpointFiles> = 4;
 template <>

@@ -53,7 +53,8 @@ void await_change(const fs::path& file, struct stat& status) {
 FileVersion version_of(std::string name, const fs::path& file, struct stat status) {
   if (status.st_size == 0) await_change(file, status);
   return {std::move(name), status.st_ino, static_cast<std::uint64_t>(status.st_size),
-          status.st_ctim.tv_sec * ns_per_s + status.st_ctim.tv_nsec};
+          status.st_ctim.tv_sec * ns_per_s + status.st_ctim.tv_nsec,
+          status.st_mtim.tv_sec * ns_per_s + status.st_mtim.tv_nsec};
 }
 
 /// Adds what is in the directory `top`/`within` to `files`; false if there is too much.

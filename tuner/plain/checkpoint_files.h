@@ -12,14 +12,21 @@
 
 namespace tune {
 
-/// A version of a file, as of one look; every write makes another version.
+/// A version of a file, as of one look; every write makes another version. A link to it, or other
+/// permissions, do not.
 struct FileVersion {
   std::string name;  ///< within the checkpoint; empty: the checkpoint is this file
   std::uint64_t inode = 0;
   std::uint64_t bytes = 0;
-  std::int64_t changed_ns = 0;  ///< Unix time by the file system's clock
+  std::int64_t changed_ns = 0;  ///< Unix time by the file system's clock, of whatever change
+  /// The same of its last write, or what its writer says of that; 0: `changed_ns` stands for it.
+  std::int64_t written_ns = 0;
 
-  bool operator==(const FileVersion&) const = default;
+  bool operator==(const FileVersion& other) const {
+    const bool are_known = written_ns != 0 && other.written_ns != 0;
+    return name == other.name && inode == other.inode && bytes == other.bytes &&
+           (are_known ? written_ns == other.written_ns : changed_ns == other.changed_ns);
+  }
 };
 
 /// One checkpoint, as of one look.

@@ -288,13 +288,20 @@ WriteBegin SaveTracker::write_of(const Begun& begun) {
 }
 
 /// A directory that never rests is found after several saves: then what it has is of the last one.
+/// What no event has told of, as in a directory that was made just before, was begun no sooner than
+/// the first of all.
 SaveTracker::Begun SaveTracker::begun_at(const CheckpointFiles& files, const Begun& first) const {
   if (files.is_file || !what_.complete.empty()) return first;
   std::vector<FileWrites> writes;
   std::vector<Begun> begun;
   for (const FileVersion& file : files.files) {
     const auto written = writing_.find(files.name / file.name);
-    if (written == writing_.end()) continue;
+    if (written == writing_.end()) {
+      if (logs_.contains(kind_of_file(file.name))) continue;
+      begun.push_back(first);
+      writes.push_back({file.name, write_of(first), {}});
+      continue;
+    }
     if (!written->second.is_closed && logs_.contains(kind_of_file(file.name))) continue;
     const auto& before = written->second.before;
     begun.push_back(written->second.begun);

@@ -145,6 +145,10 @@ void SaveTracker::take(const FileEvent& event, const Begun& printed) {
     const bool is_moved = event.what == What::moved_to;
     unit.is_renamed = is_moved && begun.is_closed;
     if (is_moved || std::exchange(unit.is_closed, false)) unit.begun.reset();
+    if (event.what == What::deleted) {
+      unit.begun.reset();  // what gets its name next is another save
+      return;
+    }
   } else if (event.what != What::deleted && name == *checkpoint / what_.complete) {
     unit.is_completed = true;
     unit.is_complete_closed = event.what == What::closed ? place_.is_alive() : begun.is_closed;

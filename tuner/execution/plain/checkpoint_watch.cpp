@@ -132,10 +132,9 @@ bool CheckpointWatch::Launch::find_others(const fs::path& directory,
       const auto before =
           std::lower_bound(what.others.begin(), what.others.end(), name.string(),
                            [](const FileVersion& a, const std::string& b) { return a.name < b; });
-      is_old = before != what.others.end() && before->name == name.string() &&
-               before->inode == file->files.front().inode &&
-               before->bytes == file->files.front().bytes &&
-               before->changed_ns == file->files.front().changed_ns;
+      FileVersion now = file->files.front();
+      now.name = name.string();
+      is_old = before != what.others.end() && *before == now;
     }
     if (others.size() >= most_others) return false;
     others.push_back({name, is_old});
