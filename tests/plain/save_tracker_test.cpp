@@ -582,6 +582,11 @@ TEST_CASE("What was written in a directory before that was watched is as old as 
   watched.save_unwatched("ck_1/weights", "model");
   watched.pass(0.3);
   watched.print();
+  const bool is_closed_late = GENERATE(false, true);
+  if (is_closed_late) {
+    watched.write("ck_1/weights/model");
+    watched.close("ck_1/weights/model");
+  }
   watched.save("ck_1/optimizer");
   watched.pass(2);
   CHECK(watched.found() == "ck_1:1");

@@ -74,7 +74,16 @@ SaveTracker::Writing SaveTracker::note_writing(const FileEvent& event, const fs:
     if (is_known) {
       known->second.is_closed = true;
     } else if (writing_.size() < most_writing) {
-      writing_[name] = {{begin_, began_ns_}, true};
+      // Nobody saw it begin: no sooner than the directory that it lies in was made, if that was
+      // seen.
+      Begun begun{begin_, began_ns_};
+      for (fs::path above = event.directory; !above.empty(); above = above.parent_path()) {
+        const auto made = writing_.find(above);
+        if (made == writing_.end()) continue;
+        begun = made->second.begun;
+        break;
+      }
+      writing_[name] = {begun, true};
     }
   } else if (event.what == What::deleted) {
     writing_.erase(name);
