@@ -152,6 +152,16 @@ class Plain(Case):
                   "--env", "N=${config.n}", "--progress", "none", "--", "./train.sh")
         self.assertEqual([row["acc"] for row in self.rows("exp", 0)], [0.4, 0.9])
 
+    def test_an_iteration_takes_as_long_as_its_program_took_whenever_it_is_known_to_be_one(self):
+        # A line of a test counts once the next one has come, as one of training may be behind it.
+        self.write("tests.sh", "for i in 1 2 3; do sleep 0.4; echo \"Test val_loss: 0.$i\"; done")
+        self.run_program("--num-samples", "1", program="tests.sh")
+        rows = self.rows("tests", 0)
+        self.assertEqual([row["val_loss"] for row in rows], [0.1, 0.2, 0.3])
+        for row in rows:
+            self.assertGreater(row["time_this_iter_s"], 0.35, rows)
+        self.assertAlmostEqual(rows[2]["time_total_s"], sum(row["time_this_iter_s"] for row in rows))
+
     def test_schedulers_stop_it_early(self):
         self.run_program("-p", "sleep=0.05", "--num-samples", "8", "--scheduler", "asha",
                          "--stop", "training_iteration=6")

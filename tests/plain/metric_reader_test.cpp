@@ -208,6 +208,25 @@ TEST_CASE("A line with a colon that is no result leaves the results without one"
   }
 }
 
+TEST_CASE("A line with a colon that lacks one of several metrics leaves the results without one",
+          "[plain][metrics]") {
+  const std::vector<std::string> closing =
+      GENERATE(std::vector<std::string>{"loss", "acc"}, std::vector<std::string>{"acc", "loss"});
+  auto both = reader({{"loss", {}}, {"acc", {}}}, closing);
+  std::string found;
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    for (const std::string end : {"1 | acc 61", "2 | acc 71"}) {
+      const auto metrics = both.read("epoch 1 | loss 0." + std::to_string(epoch) + end, false);
+      REQUIRE(metrics);
+      both.judged(true);
+      found += std::to_string(std::lround(100 * *metrics->find("loss"))) + " " +
+               std::to_string(std::lround(*metrics->find("acc"))) + ", ";
+    }
+    CHECK_FALSE(both.read("Test set: Average loss: 0.99 | Accuracy: 81", false));
+  }
+  CHECK(found == "11 61, 12 71, 21 61, 22 71, 31 61, 32 71, ");
+}
+
 TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]") {
   struct Sample {
     std::vector<const char*> lines;

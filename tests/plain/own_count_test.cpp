@@ -75,6 +75,34 @@ TEST_CASE("Counts of which some differ in their step tell nothing of iterations 
   CHECK_FALSE(backwards.would_be_of(4, "left 5: 1"));
 }
 
+TEST_CASE("What stands twice in a log, since it was trained again, counts once", "[unit][plain]") {
+  const auto counting = [](const std::vector<int>& steps) {
+    std::vector<std::string> lines;
+    for (const int step : steps) lines.push_back("step " + std::to_string(step) + ": 1");
+    std::vector<int> found;
+    for (const std::size_t i : counting_up_to(lines, lines.size() - 1, 3)) {
+      found.push_back(steps[i]);
+    }
+    return found;
+  };
+  using Steps = std::vector<int>;
+  CHECK(counting({20, 40, 60, 80}) == Steps{40, 60, 80});
+  CHECK(counting({140, 160, 160, 180}) == Steps{140, 160, 180});  // evaluated after a restore
+  CHECK(counting({80, 100, 120, 80, 100}) == Steps{80, 100});     // trained again behind one
+  CHECK(counting({60, 80, 100, 80, 100}) == Steps{60, 80, 100});
+}
+
+TEST_CASE("A count that a trial's log has is known without the results before it",
+          "[unit][plain]") {
+  OwnCount count;
+  for (int i = 4; i <= 6; ++i) count.know(i, "step " + std::to_string(20 * i) + ": 1");
+  CHECK(count.is_of(6, "step 120: 2"));
+  CHECK(count.would_be_of(8, "step 160: 2"));
+  CHECK_FALSE(count.would_be_of(8, "step 140: 2"));
+  count.note(7, "step 140: 1");
+  CHECK(count.is_of(7, "step 140: 2"));
+}
+
 TEST_CASE("A count has a name, wherever it stands in the line", "[unit][plain]") {
   const auto line = [](int form, int i) {
     const std::string n = std::to_string(i), loss = std::to_string(1.0 / i);

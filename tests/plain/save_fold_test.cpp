@@ -740,15 +740,21 @@ TEST_CASE("A result that was skipped proves an order where none is known", "[uni
 
 TEST_CASE("What is counted from a guess is one, until its program tells where it is",
           "[unit][plain]") {
+  // What its checkpoint has beyond its trial was counted before.
   for (const bool is_guess : {true, false}) {
-    SaveOrders orders;
-    SaveFold fold(orders);
-    fold.begin(2, {result_of(3, 3)}, is_guess);
-    fold.print(result_of(4, 4), 0, 1, {4});
-    fold.settle_guess();
-    fold.print(result_of(6, 6), 0, 2, {6});
-    for (const bool expected : {is_guess, is_guess, false}) {
-      CHECK(fold.take().value().is_guess == expected);
+    for (const bool counts_from_guess : {true, false}) {
+      for (const bool is_number_known : {true, false}) {
+        SaveOrders orders;
+        SaveFold fold(orders);
+        fold.begin(2, {result_of(3, 3)}, is_guess, {}, {}, counts_from_guess);
+        fold.print(result_of(4, 4), 0, 1, {4});
+        fold.settle_guess(is_number_known);
+        fold.print(result_of(6, 6), 0, 2, {6});
+        for (const bool expected : {counts_from_guess, is_guess || counts_from_guess,
+                                    counts_from_guess && !is_number_known}) {
+          CHECK(fold.take().value().is_guess == expected);
+        }
+      }
     }
   }
 }
@@ -830,15 +836,16 @@ SaveFold::Named saved_on_signal(SaveOrders& orders, double begun_s, SaveFold::En
   return named.front();
 }
 
-TEST_CASE("What is saved an epoch after the last result, on a signal, may have that epoch, too",
+TEST_CASE("What is saved on a signal, and not right behind a result, may have one epoch more",
           "[unit][plain]") {
   SaveOrders orders;
   using End = SaveFold::End;
   for (const End how : {End::done, End::killed}) {
-    CHECK_FALSE(saved_on_signal(orders, 1003.12, how).is_guess);  // at once
-    CHECK_FALSE(saved_on_signal(orders, 1003.4, how).is_guess);   // its epoch is not half over
     CHECK_FALSE(saved_on_signal(orders, 1003.001, how).is_guess);
-    CHECK(saved_on_signal(orders, 1003.99, how).is_guess);
+    // Its epoch may have been trained, and be evaluated just then.
+    for (const double begun_s : {1003.12, 1003.4, 1003.99}) {
+      CHECK(saved_on_signal(orders, begun_s, how).is_guess);
+    }
   }
 }
 
@@ -853,7 +860,7 @@ TEST_CASE("Who saves first and stops between a save and its result may have one 
                  {1000.0 + static_cast<double>(i)});
       (void)fold.take();
     }
-    const auto ns = static_cast<std::int64_t>((is_epoch ? 1003.9 : 1003.1) * 1e9);
+    const auto ns = static_cast<std::int64_t>((is_epoch ? 1003.2 : 1003.01) * 1e9);
     fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {3, 0}, ns}, false, 1004);
     fold.end(SaveFold::End::done);
     const auto named = fold.name(1004);

@@ -255,5 +255,13 @@ TEST_CASE("The order is known from two saves on, and one in four may lie", "[uni
   CHECK(order.known() == before);
 }
 
+TEST_CASE("A save that is far from its result is far also where most of its kind are",
+          "[unit][plain]") {
+  SaveOrder order;
+  for (const double until_s : {0.9, 0.05, 0.9, 0.9, 0.06, 0.9}) order.note_until_result(until_s);
+  CHECK(order.is_far(0.9));
+  CHECK_FALSE(order.is_far(0.1));
+}
+
 }  // namespace
 }  // namespace tune

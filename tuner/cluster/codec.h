@@ -39,13 +39,13 @@ inline constexpr int members_of<FileVersion> = 5;
 template <>
 inline constexpr int members_of<CheckpointFiles> = 4;
 template <>
-inline constexpr int members_of<PrintedResult> = 4;
+inline constexpr int members_of<PrintedResult> = 5;
 template <>
 inline constexpr int members_of<PlainMetric> = 2;
 template <>
 inline constexpr int members_of<PlainWatch> = 9;
 template <>
-inline constexpr int members_of<PlainReading> = 10;
+inline constexpr int members_of<PlainReading> = 11;
 template <>
 inline constexpr int members_of<Preload> = 4;
 template <>

@@ -83,8 +83,9 @@ enum class Colon {
 
 /// How the metrics without an expression have been printed so far.
 struct MetricReader::Forms {
-  std::vector<Colon> colon;      ///< one for each metric
-  std::vector<Colon> may_colon;  ///< of what was read since the last result
+  std::vector<Colon> colon;                   ///< one for each metric
+  std::vector<Colon> may_colon;               ///< of what was read since the last result
+  std::vector<std::optional<Colon>> of_line;  ///< of the line that was read last; nothing: none
   TableReader table;
   std::array<Stream, 2> streams;
 };
@@ -95,6 +96,7 @@ MetricReader::MetricReader(PlainReading reading)
       forms_(std::make_unique<Forms>()) {
   forms_->colon.resize(reading_.metrics.size());
   forms_->may_colon.resize(reading_.metrics.size());
+  forms_->of_line.resize(reading_.metrics.size());
   for (const PlainMetric& metric : reading_.metrics) {
     expressions_->compiled.push_back(metric.expression.empty() ? nullptr
                                                                : compile(metric.expression));
@@ -110,6 +112,7 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   Stream& of = forms_->streams.at(stream);
   const bool is_quoted = of.quoted.take(line, overwritten);
   of.bars.see(line);
+  std::fill(forms_->of_line.begin(), forms_->of_line.end(), std::nullopt);
   const bool is_json = !is_quoted && read_json(line);
   forms_->table.read(is_quoted || is_json ? "" : line, reading_.metrics);
   for (std::size_t i = 0; i < reading_.metrics.size(); ++i) {
@@ -129,6 +132,7 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
         note(ReadingRemark::What::cut, line, metric.name);
       } else {
         set(metric.name, *number, text);
+        forms_->of_line[i] = Colon::none;
       }
     } else if (!is_json) {
       read_by_name(line, i, is_quoted, is_bar(line, overwritten));
@@ -162,6 +166,7 @@ void MetricReader::begin_launch() {
   std::vector<Colon> colon = std::move(forms_->colon);
   *forms_ = Forms{.colon = std::move(colon),
                   .may_colon = std::vector<Colon>(reading_.metrics.size()),
+                  .of_line = std::vector<std::optional<Colon>>(reading_.metrics.size()),
                   .table = {},
                   .streams = {}};
   pending_.clear();
@@ -185,6 +190,7 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
       std::all_of(reading_.closing.begin(), reading_.closing.end(),
                   [&](const std::string& name) { return find(pending_, name) != nullptr; });
   if (!is_closed) return std::nullopt;
+  forget_forms_before_line();
   for (const auto& [name, times] : times_) most_times_ = std::max(most_times_, times - 1);
   times_.clear();
   if (kind != Line::other) {
@@ -206,6 +212,18 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
   const std::vector<Pending> before = std::exchange(of.shown, values);
   if (drawing == TitledBars::Drawing::again) return std::nullopt;
   return metrics_of(drawing == TitledBars::Drawing::next ? before : values);
+}
+
+/// Where one line has all that closes a result, what came before it has no part in that: of
+/// "loss 0.3 | acc 61" behind "Test: Average loss: 0.4" the former tells how results are printed.
+void MetricReader::forget_forms_before_line() {
+  std::vector<std::optional<Colon>>& of_line = forms_->of_line;
+  for (std::size_t i = 0; i < of_line.size(); ++i) {
+    if (!of_line[i] && is_closing(reading_.metrics[i].name)) return;
+  }
+  for (std::size_t i = 0; i < of_line.size(); ++i) {
+    if (of_line[i]) forms_->may_colon[i] = *of_line[i];
+  }
 }
 
 std::optional<MetricReader::Last> MetricReader::finish() {
@@ -304,10 +322,11 @@ void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool 
     note(ReadingRemark::What::cut, line, name);
   } else {
     // A line that sums up may have another form than the results.
-    if (!is_behind_blank && !found.is_best) {
-      Colon& now = forms_->may_colon[metric];
-      now = std::max(now, is_bar ? Colon::in_bars : Colon::in_lines);
-    }
+    const Colon form = is_behind_blank || found.is_best ? Colon::none
+                       : is_bar                         ? Colon::in_bars
+                                                        : Colon::in_lines;
+    forms_->may_colon[metric] = std::max(forms_->may_colon[metric], form);
+    forms_->of_line[metric] = form;
     if (found.number.has_another) note(ReadingRemark::What::two_numbers, line, name);
     set(name, *found.number.value, line);
   }

@@ -85,6 +85,7 @@ class MetricReader {
   void read_by_name(std::string_view line, std::size_t metric, bool is_quoted, bool is_bar);
   /// The result that the numbers of `line` close, with those before it.
   std::optional<Metrics> close(std::string_view line, bool overwritten, Stream& of);
+  void forget_forms_before_line();
   void note(ReadingRemark::What what, std::string_view line, std::string_view name);
   /// Null: none of that name.
   static const double* find(const std::vector<Pending>& values, std::string_view name);

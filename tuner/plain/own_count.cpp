@@ -67,42 +67,38 @@ std::optional<Count> parse_count(std::string_view count) {
   return parsed;
 }
 
-/// That of the next one, too, is so far behind it; nothing: they are no such row.
-std::optional<std::int64_t> step_of(const std::vector<std::string>& counts) {
-  std::optional<Count> before;
-  std::int64_t step = 0;
-  for (const std::string& each : counts) {
-    const auto count = parse_count(each);
-    if (!count || (before && count->text != before->text)) return std::nullopt;
-    const std::int64_t more = before ? count->number - before->number : 0;
-    if (step != 0 && more != step) return std::nullopt;
-    step = more;
-    before = count;
-  }
-  return step > 0 ? std::optional(step) : std::nullopt;
-}
-
 // Fewer may differ by chance, unless another run has the same ones.
 constexpr std::ptrdiff_t least_counts = 3, least_confirmed = 2;
 
 }  // namespace
 
+bool OwnCount::has(std::string_view count) const {
+  return std::any_of(counts_.begin(), counts_.end(),
+                     [count](const auto& known) { return known.second == count; });
+}
+
 void OwnCount::note(std::int64_t iteration, std::string_view line, bool is_restored) {
   constexpr std::size_t most = 1'000;
-  if (!tells_ || iteration < 1 || iteration > std::ssize(counts_) + 1) return;
+  const std::int64_t last = counts_.empty() ? 0 : counts_.rbegin()->first;
+  if (!tells_ || iteration < 1 || iteration > last + 1) return;
   std::string count = count_of_line(line);
-  if (iteration <= std::ssize(counts_)) {
+  if (const auto known = counts_.find(iteration); known != counts_.end()) {
     // Seconds that have gone by, or steps that hang on a hyperparameter.
-    const bool is_same = counts_[static_cast<std::size_t>(iteration - 1)] == count;
+    const bool is_same = known->second == count;
     tells_ = is_same || is_restored;
     if (is_same && !is_restored) confirmed_ = std::max(confirmed_, iteration);
     return;
   }
   if (counts_.size() >= most) return;
-  const bool is_new = std::find(counts_.begin(), counts_.end(), count) == counts_.end();
+  const bool is_new = !has(count);
   if (is_restored && !is_new) return;
   tells_ = !count.empty() && is_new;
-  counts_.push_back(std::move(count));
+  counts_.emplace(iteration, std::move(count));
+}
+
+void OwnCount::know(std::int64_t iteration, std::string_view line) {
+  const std::string count = count_of_line(line);
+  if (iteration >= 1 && !count.empty() && !has(count)) counts_.try_emplace(iteration, count);
 }
 
 bool OwnCount::is_of(std::int64_t iteration, std::string_view line) const {
@@ -112,20 +108,56 @@ bool OwnCount::is_of(std::int64_t iteration, std::string_view line) const {
 }
 
 bool OwnCount::repeats(std::int64_t iteration, std::string_view line) const {
-  if (!tells_ || iteration < 2 || iteration > std::ssize(counts_)) return false;
-  return counts_[static_cast<std::size_t>(iteration - 1)] == count_of_line(line);
+  const auto known = counts_.find(iteration);
+  return tells_ && iteration >= 2 && known != counts_.end() && known->second == count_of_line(line);
+}
+
+/// From one iteration to the next; nothing: they are no such row.
+std::optional<std::int64_t> OwnCount::step() const {
+  std::optional<Count> before;
+  std::int64_t iteration = 0, step = 0;
+  for (const auto& [at, text] : counts_) {
+    const auto count = parse_count(text);
+    if (!count || (before && count->text != before->text)) return std::nullopt;
+    if (before) {
+      const std::int64_t more = count->number - before->number, apart = at - iteration;
+      if (more % apart != 0 || (step != 0 && more / apart != step)) return std::nullopt;
+      step = more / apart;
+    }
+    before = count;
+    iteration = at;
+  }
+  return step > 0 ? std::optional(step) : std::nullopt;
 }
 
 bool OwnCount::would_be_of(std::int64_t iteration, std::string_view line) const {
-  const auto known = std::ssize(counts_);
+  if (counts_.empty()) return false;
+  const auto& [known, last_count] = *counts_.rbegin();
   if (iteration <= known) return is_of(iteration, line);
-  if (!tells_ || known < least_counts) return false;
-  const auto step = step_of(counts_);
+  if (!tells_ || std::ssize(counts_) < least_counts) return false;
+  const auto step = this->step();
   const std::string text = count_of_line(line);
-  const auto count = parse_count(text), last = parse_count(counts_.back());
+  const auto count = parse_count(text), last = parse_count(last_count);
   if (!step || !count || count->text != last->text) return false;
   const std::int64_t more = count->number - last->number;
   return more % *step == 0 && more / *step == iteration - known;
+}
+
+std::vector<std::size_t> counting_up_to(const std::vector<std::string>& lines, std::size_t place,
+                                        std::size_t most) {
+  std::vector<std::size_t> places = {place};
+  std::string last_text = count_of_line(lines[place]);
+  auto last = parse_count(last_text);
+  for (std::size_t i = place; i-- > 0 && places.size() < most && last;) {
+    std::string text = count_of_line(lines[i]);
+    const auto count = parse_count(text);
+    if (!count || count->text != last->text || count->number >= last->number) continue;
+    places.push_back(i);
+    last_text = std::move(text);
+    last = parse_count(last_text);
+  }
+  std::reverse(places.begin(), places.end());
+  return places;
 }
 
 void CountStep::note(std::int64_t iterations) {

@@ -2,7 +2,9 @@
 // checkpoint's result again, with other values, and which result it goes on with.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +18,8 @@ class OwnCount {
   /// result again, and then its results are counted one too high: so a count that is known already
   /// is ignored there. Of one that began anew and counts otherwise than another, nothing is told.
   void note(std::int64_t iteration, std::string_view line, bool is_restored = false);
+  /// The log of a trial says so, whose results before that are of an earlier driver.
+  void know(std::int64_t iteration, std::string_view line);
   /// Whether `line` has the count of `iteration`, and lines tell by their counts which they are.
   bool is_of(std::int64_t iteration, std::string_view line) const;
   /// The same, where it is known already that a result of the iteration may come once more: then
@@ -25,10 +29,19 @@ class OwnCount {
   bool would_be_of(std::int64_t iteration, std::string_view line) const;
 
  private:
-  std::vector<std::string> counts_;  ///< up to the first number, with it; by iteration, from 1
-  bool tells_ = true;                ///< no two of them are the same
-  std::int64_t confirmed_ = 0;       ///< another run has counted so many of them in the same way
+  bool has(std::string_view count) const;
+  std::optional<std::int64_t> step() const;
+
+  std::map<std::int64_t, std::string> counts_;  ///< name and number, by iteration
+  bool tells_ = true;                           ///< no two of them are the same
+  std::int64_t confirmed_ = 0;  ///< another run has counted so many of them in the same way
 };
+
+/// Of `lines`, which a trial's results have, those that count up to `place`, at most `most` of
+/// them, as places: what a restored program prints again, or trains again, stands there more than
+/// once.
+std::vector<std::size_t> counting_up_to(const std::vector<std::string>& lines, std::size_t place,
+                                        std::size_t most);
 
 /// The step of the iterations that a program names, from one of its results to the next one.
 class CountStep {

@@ -53,10 +53,13 @@ inline constexpr const char* plain_checkpoint_dir = "checkpoints";
 struct PrintedResult {
   std::int64_t iteration = 0;
   Metrics metrics;
-  double took_s = 0;  ///< since the result before; 0: nobody knows
+  /// Since the result before, or the launch; 0: nobody knows.
+  double took_s = 0;
   /// Counted from a checkpoint that may have more than it is known to have: it may be of a later
   /// iteration.
   bool is_guess = false;
+  /// `took_s` is how long it took, and not the time until it was known to be a result.
+  bool has_own_time = false;
 };
 
 /// Its metrics, as if the program had said how long it took: what has waited comes at once.
@@ -81,6 +84,7 @@ struct PlainSource {
   std::vector<PrintedResult> ahead = {};
   Metrics metrics = {};   ///< of the last result that `checkpoint` has
   bool is_guess = false;  ///< nobody knows whether `checkpoint` has more iterations than it says
+  bool counts_from_guess = false;  ///< the numbers of its trial's results are guesses
 };
 
 /// How the checkpoints of one launch are found.
@@ -104,6 +108,7 @@ struct PlainReading {
   std::optional<PlainWatch> checkpoints = {};
   std::vector<PrintedResult> ahead = {};  ///< come before what it prints; it goes on behind them
   bool begins_with_guess = false;         ///< see PlainSource::is_guess
+  bool counts_from_guess = false;         ///< see SaveFold::begin
   Metrics restored = {};  ///< of the result that it goes on from; none: it begins anew
   /// Of the first of `closing` in the results of its trial and of those whose copy that is;
   /// nothing: there are none.

@@ -63,26 +63,22 @@ bool SaveFold::is_of_only_result(const Waiting& save) const {
 }
 
 /// It was told to save or to end, or saves first and has ended by itself, and has left behind this
-/// save, without a result: one that trains its epoch to the end first, or stops before it prints
-/// what that came to, has that epoch in it. Who saves at once does so within a moment of the
-/// signal, or where its epoch is not half over.
+/// save, without a result. Whatever it has trained since its last one is in there: the epoch that
+/// it was in may have been over, as it was evaluated just then, or be trained to its end first.
+/// Only what lies right behind its result, of who saves there, has that one.
 bool SaveFold::may_have_trained_on(const Waiting& save) const {
-  constexpr double moment_s = 0.05;
   const bool is_told = save.on_signal && save.what.told_s;
   const bool stops_early = end_ == End::done && order(*save.kind) == SavedWhen::before_result;
   if (!is_told && !stops_early) return false;
   const auto behind = first_behind(save.what.printed_before);
   if (behind != printed_.end()) return false;
-  const SaveMoment moment = moment_of(save, 0);
-  const double later_s = is_told ? moment.begun_s - *save.what.told_s : 0;
-  if (printed_.empty()) return later_s > moment_s;
-  if (is_told && later_s >= 0 && later_s <= moment_s) return false;
-  const double since_s = moment.begun_s - printed_.back().time.at_s;
-  // It lies right behind its result, as others do, and was only ended after the signal.
-  if (since_s <= moment_s && order(*save.kind) == SavedWhen::after_result) return false;
+  if (printed_.empty()) return is_told;
+  const double since_s = moment_of(save, 0).begun_s - printed_.back().time.at_s;
   const double epoch_s =
       printed_.size() > 1 ? printed_.back().time.at_s - std::prev(printed_.end(), 2)->time.at_s : 0;
-  return since_s > epoch_s / 2;
+  constexpr double moment_s = 0.05, share = 0.25;
+  const bool is_right_behind = since_s <= moment_s && (epoch_s == 0 || since_s <= share * epoch_s);
+  return !is_right_behind || (is_told && order(*save.kind) != SavedWhen::after_result);
 }
 
 /// Nothing tells whether it was saved before its result was printed or after, or nothing proves

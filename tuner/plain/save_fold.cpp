@@ -20,7 +20,10 @@ constexpr double most_unfinished_s = 10;
 }  // namespace
 
 void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess,
-                     const std::string& kind) {
+                     const std::string& kind, std::optional<double> launched_s,
+                     bool counts_from_guess) {
+  counts_from_guess_ = counts_from_guess;
+  launched_s_ = launched_s;
   restored_ = &kind_of(kind);
   began_with_guess_ = is_guess;
   began_ = last_ = taken_ = iteration;
@@ -28,7 +31,7 @@ void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, b
   for (PrintedResult& result : ahead) {
     // Its checkpoint has it, too: who is paused before all of them are taken need not save.
     began_ = last_ = last_found_ = std::max(began_, result.iteration);
-    result.is_guess = is_guess;
+    result.is_guess = counts_from_guess;
     if (result.iteration > taken_) results_.push_back(std::move(result));
   }
 }
@@ -49,8 +52,9 @@ bool SaveFold::is_order_awaited() const {
 
 void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time) {
   last_ = result.iteration;
-  result.is_guess = began_with_guess_ || is_doubted_;
-  if (!printed_.empty()) result.took_s = std::max(0.0, time.at_s - printed_.back().time.at_s);
+  result.is_guess = is_counted_from_guess() || is_doubted_;
+  const auto before_s = printed_.empty() ? launched_s_ : printed_.back().time.at_s;
+  if (before_s) result.took_s = std::max(0.0, time.at_s - *before_s);
   if (printed_.size() >= most_printed) {
     printed_.pop_front();
     ++dropped_;
@@ -359,7 +363,7 @@ void SaveFold::name_waiting(double now_s) {
       named_.push_back({.iteration = *iteration,
                         .files = std::move(save.what.files),
                         .on_signal = save.on_signal,
-                        .is_guess = is_guess || began_with_guess_ || is_doubted_,
+                        .is_guess = is_guess || is_counted_from_guess() || is_doubted_,
                         .order = order(*save.kind),
                         .kind = std::move(kind)});
     } else if (!is_lost && first_behind(save.what.printed_before) != printed_.end()) {

@@ -76,8 +76,11 @@ class SaveFold {
   /// The program goes on from `iteration`; `ahead`: results that its checkpoint has beyond that.
   /// `is_guess`: the checkpoint may have one iteration more, and so may everything counted from it.
   /// `kind`: of that checkpoint.
+  /// `launched_s`: Unix time. `counts_from_guess`: the numbers of its trial's results are guesses,
+  /// so what tells only where the checkpoint lies among those does not end that.
   void begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess = false,
-             const std::string& kind = {});
+             const std::string& kind = {}, std::optional<double> launched_s = {},
+             bool counts_from_guess = false);
 
   /// A result; its line ends before the byte `end` of the log.
   void print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time);
@@ -100,7 +103,13 @@ class SaveFold {
   void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
   bool is_doubted() const { return is_doubted_; }
   /// What it has begun with is known after all.
-  void settle_guess() { began_with_guess_ = false; }
+  /// `is_number_known`: and so is which iteration that is.
+  void settle_guess(bool is_number_known = true) {
+    began_with_guess_ = false;
+    counts_from_guess_ = counts_from_guess_ && !is_number_known;
+  }
+  /// The results that it prints now may be of later iterations.
+  bool is_counted_from_guess() const { return began_with_guess_ || counts_from_guess_; }
   /// By its own count, so many results lie between the guess that it has begun with and its first
   /// one: its checkpoint has them.
   void note_skipped(std::int64_t results);
@@ -228,7 +237,9 @@ class SaveFold {
   std::int64_t taken_ = 0;
   std::int64_t last_ = 0;
   std::int64_t began_ = 0;
+  std::optional<double> launched_s_;
   bool began_with_guess_ = false;
+  bool counts_from_guess_ = false;
   bool is_doubted_ = false;
   bool is_ending_ = false;
   std::optional<End> end_;

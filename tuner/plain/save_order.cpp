@@ -138,6 +138,13 @@ double SaveOrder::usual_until_s() const {
   return *middle;
 }
 
+/// Of those that lie near: where every other one is far, the middle one may be.
+double SaveOrder::near_until_s() const {
+  std::array<double, 7> sorted = until_s_;
+  std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(untils_));
+  return sorted[untils_ / 4];
+}
+
 bool SaveOrder::may_be_of_first(double until_s, bool is_restored) const {
   if (untils_ == 0) return !is_restored || until_s <= short_s + PrintTime::read_lag_s;
   return until_s <= far_factor * usual_until_s() + PrintTime::read_lag_s;
@@ -145,7 +152,7 @@ bool SaveOrder::may_be_of_first(double until_s, bool is_restored) const {
 
 bool SaveOrder::is_far(double until_s) const {
   constexpr double held_up_s = 0.15;
-  return untils_ > 0 && until_s > far_factor * usual_until_s() + held_up_s;
+  return untils_ > 0 && until_s > far_factor * near_until_s() + held_up_s;
 }
 
 void SaveOrder::note_saves(int saves) {

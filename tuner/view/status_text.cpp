@@ -224,7 +224,13 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusView& 
   lines.emplace_back("running time",
                      format_duration(seen.running_s()) + " in " +
                          count_of(static_cast<std::uint64_t>(experiment.sessions()), "session"));
-  lines.emplace_back("results", std::to_string(experiment.results()));
+  // What a restart has taken back was accepted, and is in no other command.
+  const auto& trials = experiment.trials();
+  const bool has_restarted = std::any_of(trials.begin(), trials.end(),
+                                         [](const Trial& trial) { return trial.attempt > 1; });
+  lines.emplace_back(
+      "results", std::to_string(experiment.results()) +
+                     (has_restarted ? " accepted, those that a restart took back included" : ""));
   lines.emplace_back("state",
                      count_of(experiment.last_event(), "event") + ", " +
                          format_bytes(static_cast<double>(state_bytes(view.grid.directory()))) +

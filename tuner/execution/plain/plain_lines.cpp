@@ -25,7 +25,7 @@ constexpr std::size_t read_bytes = 64 * 1024;
 /// was cut off.
 /// One that begins anew says all again: judged by what it had said before, its first line would be
 /// another one than those of all other trials.
-void PlainSession::learn() {
+void PlainSession::learn(std::int64_t iteration) {
   const std::vector<EarlierLine> lines = earlier_lines();
   std::optional<Phase> of_last;
   std::set<Phase> phases;
@@ -55,7 +55,7 @@ void PlainSession::learn() {
     if (is_it) restored_places.push_back(results.size());
     results.push_back(line.text);
   }
-  note_restored(results, restored_places);
+  note_restored(iteration, results, restored_places);
   reader_.begin_launch();
   known = counted;  // these lines alone settle nothing
 }
@@ -63,20 +63,29 @@ void PlainSession::learn() {
 /// What earlier drivers have seen of its count is not kept, but its own log has it. `lines`: of
 /// results; those with a place in `places` have the values of its checkpoint's, and tell its count,
 /// unless two of them have different ones.
-void PlainSession::note_restored(const std::vector<std::string>& lines,
+void PlainSession::note_restored(std::int64_t iteration, const std::vector<std::string>& lines,
                                  const std::vector<std::size_t>& places) {
   std::optional<OwnCount> known;
   for (const std::size_t place : places) {
     OwnCount count;
-    const std::size_t before = std::min(place, restored_lines - 1);
     std::int64_t results = 0;
-    for (std::size_t i = place - before; i <= place; ++i) count.note(++results, lines[i]);
+    for (const std::size_t i : counting_up_to(lines, place, restored_lines)) {
+      count.note(++results, lines[i]);
+    }
     if (!count.repeats(results, lines[place])) continue;
     if (known && !known->repeats(restored_results_, lines[place])) return;
     known = std::move(count);
     restored_results_ = results;
   }
-  if (known) restored_count_ = *std::move(known);
+  if (!known) return;
+  restored_count_ = *std::move(known);
+  if (counts_from_guess_) return;
+  // A clone's own log does not have the line of its donor's result, and here it is known.
+  std::int64_t results = 0;
+  const auto counting = counting_up_to(lines, places.back(), restored_lines);
+  for (const std::size_t i : counting) {
+    habits_.count.know(iteration - std::ssize(counting) + ++results, lines[i]);
+  }
 }
 
 /// The whole lines that its logs have last from before it was launched, first of one log, then of

@@ -250,7 +250,7 @@ void PlainSession::note_left_running(std::size_t processes) {
 }
 
 void PlainSession::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
-  if (!unread_.is_due(age_s)) return;
+  if (habits_.has_result || !unread_.is_due(age_s)) return;
   if (saves_.has_printed() || !held_.empty() || status_ || saves_.is_leaving()) return;
   if (auto remark = unread_.remark(age_s, reader_.lacking(), [this] { return tail(); })) {
     wakeups.emplace_back(

@@ -37,6 +37,7 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
       saves_(habits.orders, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
       ahead_(std::move(reading.ahead)),
       begins_with_guess_(reading.begins_with_guess),
+      counts_from_guess_(reading.counts_from_guess),
       last_(reading.last),
       restored_(std::move(reading.restored)),
       is_mute_(reading.is_unmonitored),
@@ -63,6 +64,7 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
 }
 
 void PlainSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
+  launched_s_ = unix_s();
   logs_.front().at = stdout_begin;
   if (logs_.size() > 1) logs_.back().at = stderr_begin;
   files_->open(logs_.front().path, logs_.back().path, {stdout_begin, stderr_begin});
@@ -72,9 +74,13 @@ void PlainSession::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin)
 void PlainSession::on_command(const protocol::Command& command) {
   if (const auto* const start = std::get_if<protocol::Start>(&command)) {
     has_started_ = true;
-    if (start->iteration > 0 || !ahead_.empty()) learn();
+    if (start->iteration > 0 || !ahead_.empty()) {
+      learn(ahead_.empty() ? start->iteration
+                           : std::max(start->iteration, ahead_.back().iteration));
+    }
     said_again_.begin_launch();
-    saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_, restored_kind_);
+    saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_, restored_kind_,
+                 launched_s_, counts_from_guess_);
   } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
     asked_ = step->iteration;
   }
@@ -228,19 +234,29 @@ bool PlainSession::keep(Printed printed) {
   } else if (is_restored(printed.line, printed.metrics)) {
     return false;
   } else if (const auto own = count_behind_guess(printed.line)) {
-    saves_.settle_guess();
-    if (*own > count) {
-      saves_.note_skipped(*own - count);
-      remark_skipped(count, *own - 1, printed.line);
-      count = *own;
+    saves_.settle_guess(own->is_number_known);
+    if (own->iteration > count) {
+      saves_.note_skipped(own->iteration - count);
+      remark_skipped(count, own->iteration - 1, printed.line);
+      count = own->iteration;
       printed.metrics = with_iteration(printed.metrics, count);
     }
   }
+  habits_.has_result = true;
   if (is_mute_) return false;
   // What is counted from a guess may be counted wrong, and all other trials would learn that.
-  const bool tells = !printed.line.empty() && !saves_.began_with_guess() && !saves_.is_doubted();
+  const bool tells =
+      !printed.line.empty() && !saves_.is_counted_from_guess() && !saves_.is_doubted();
   if (tells) habits_.count.note(count, printed.line, saves_.began_at() > 0);
-  saves_.print({count, std::move(printed.metrics)}, printed.log, printed.end, printed.time);
+  // A line may be known to be a result only once the next one has come, and the one behind it then
+  // comes at once. Of the first one nobody has asked for a step before its program ran.
+  constexpr double soon_s = 0.1;
+  const bool is_late = unix_s() - printed.time.at_s > soon_s;
+  const bool has_own_time = is_late || was_late_ || !saves_.has_printed();
+  was_late_ = is_late;
+  saves_.print(
+      {.iteration = count, .metrics = std::move(printed.metrics), .has_own_time = has_own_time},
+      printed.log, printed.end, printed.time);
   constexpr std::size_t few_results = 3;
   if (++results_ == few_results) remark_never_read();
   return true;
@@ -269,14 +285,20 @@ void PlainSession::take_named(std::int64_t iteration, std::string_view line) {
 /// results itself: which one the first of them is. A result that it has not come to print, as it
 /// was killed between its save and that, has no row then, and those behind it have their own
 /// numbers.
-std::optional<std::int64_t> PlainSession::count_behind_guess(std::string_view line) const {
-  if (saves_.has_printed() || !saves_.began_with_guess()) return std::nullopt;
+std::optional<PlainSession::OwnNumber> PlainSession::count_behind_guess(
+    std::string_view line) const {
+  if (saves_.has_printed() || !saves_.is_counted_from_guess()) return std::nullopt;
   // One more is that of its order. Where it has counted from a guess before, there may be others.
   constexpr std::int64_t most = 16;
   for (std::int64_t more = 1; more <= most; ++more) {
-    const bool is_it = habits_.count.would_be_of(saves_.last() + more, line) ||
-                       restored_count_.would_be_of(std::int64_t{restored_lines} + more, line);
-    if (is_it) return saves_.last() + more;
+    if (habits_.count.would_be_of(saves_.last() + more, line)) {
+      return OwnNumber{saves_.last() + more, true};
+    }
+  }
+  for (std::int64_t more = 1; more <= most; ++more) {
+    if (restored_count_.would_be_of(std::int64_t{restored_lines} + more, line)) {
+      return OwnNumber{saves_.last() + more, !counts_from_guess_};
+    }
   }
   return std::nullopt;
 }
@@ -381,8 +403,8 @@ void PlainSession::say(std::vector<Wakeup>& wakeups) {
   if (!is_awaited) return;
   if (auto result = saves_.take()) {
     Reported reported{.launch = launch_, .metrics = {}, .iteration_is_guess = result->is_guess};
-    reported.metrics =
-        has_stayed_ ? parse_metrics(text_with_time(*result)) : std::move(result->metrics);
+    reported.metrics = has_stayed_ || result->has_own_time ? parse_metrics(text_with_time(*result))
+                                                           : std::move(result->metrics);
     asked_.reset();
     has_result_ = true;
     wakeups.emplace_back(std::move(reported));

@@ -32,6 +32,7 @@ namespace tune {
 struct PlainHabits {
   SaveOrders orders;
   bool trains_first = false;  ///< restored, it prints no result before it has trained
+  bool has_result = false;    ///< a launch of it has printed one: it is read as its user means it
   OwnCount count = {};
   CountStep step = {};  ///< of the iterations that it names
   KnownKinds kinds = {};
@@ -103,9 +104,10 @@ class PlainSession {
     std::string text;
     bool overwritten = false;
   };
-  void learn();
+  void learn(std::int64_t iteration);
   std::vector<EarlierLine> earlier_lines() const;
-  void note_restored(const std::vector<std::string>& lines, const std::vector<std::size_t>& places);
+  void note_restored(std::int64_t iteration, const std::vector<std::string>& lines,
+                     const std::vector<std::size_t>& places);
   bool read(std::size_t log);
   void add_line(std::string_view line, bool overwritten, std::size_t log);
   bool was_taken(std::size_t log, std::string_view line);
@@ -125,7 +127,12 @@ class PlainSession {
   void read_line(const Taken& line);
   bool is_restored(std::string_view line, const Metrics& metrics);
   void take_named(std::int64_t iteration, std::string_view line);
-  std::optional<std::int64_t> count_behind_guess(std::string_view line) const;
+  struct OwnNumber {
+    std::int64_t iteration = 0;
+    /// Else it is known only how far that is behind its checkpoint's.
+    bool is_number_known = true;
+  };
+  std::optional<OwnNumber> count_behind_guess(std::string_view line) const;
   PrintTime time_of(std::size_t log, std::uint64_t end) const;
   struct Printed {
     std::string line;
@@ -198,6 +205,7 @@ class PlainSession {
   SaveFold saves_;
   std::vector<PrintedResult> ahead_;  ///< until it starts: what its checkpoint has
   const bool begins_with_guess_;
+  const bool counts_from_guess_;
   const std::optional<double> last_;       ///< see PlainReading
   const Metrics restored_;                 ///< the result of its checkpoint; none: it has none
   bool has_result_of_checkpoint_ = false;  ///< it has printed that first
@@ -208,6 +216,8 @@ class PlainSession {
   OwnCount restored_count_;  ///< of its checkpoint's result, the last one, and of two before it
   std::int64_t restored_results_ = 0;  ///< that it has
   std::optional<First> behind_guess_;  ///< its first result, of which nothing tells how far
+  double launched_s_ = 0;              ///< Unix time
+  bool was_late_ = false;              ///< its last result was not read as soon as it was printed
   double read_until_s_ = 0;            ///< Unix time; all that was printed before was taken in
   std::optional<std::int64_t> asked_;  ///< the step that waits for a result
   std::optional<ExitStatus> status_;   ///< it has ended

@@ -80,12 +80,15 @@ void CheckpointManager::look(TrialId id, const Needs& needs, CheckpointRef wante
   const std::string start = trial.start_checkpoint;
   // The attempt has begun: where its trial is at another iteration than its checkpoint, it stays.
   const bool is_ahead = checkpoint != nullptr && is_ahead_of(*checkpoint, wanted.trial, trial);
+  const Trial& from = committer_.experiment().trial(wanted.trial);
+  const bool counts_from_guess =
+      checkpoint != nullptr && from.is_guess(std::min(checkpoint->iteration, from.iteration));
   const bool is_large =
       checkpoint != nullptr ? checkpoint->bytes > most_prompt_bytes : !start.empty();
   const Lane lane = is_large ? Lane::restores : Lane::prompt;
   pool_.post(
       lane,
-      [this, id, wanted, start, needs, is_ahead, iteration = trial.iteration,
+      [this, id, wanted, start, needs, is_ahead, counts_from_guess, iteration = trial.iteration,
        last = checkpoint != nullptr ? checkpoint->iteration : 0,
        config = needs.config_file ? committer_.experiment().trial(id).config.text()
                                   : std::string()]() -> Prepared {
@@ -124,6 +127,7 @@ void CheckpointManager::look(TrialId id, const Needs& needs, CheckpointRef wante
           if (wanted.index != 0) prepared.source.directory = store_.locate(wanted);
           if (needs.checkpoints && prepared.error.empty()) {
             prepared.source.plain = put_back(id, prepared.source, start, *needs.checkpoints);
+            prepared.source.plain.counts_from_guess = counts_from_guess;
           }
         } catch (const NotMade& error) {
           prepared.error = error.what();

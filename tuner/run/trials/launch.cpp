@@ -279,6 +279,7 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
   const auto& saves = plain.checkpoints;
   if (is_first) reading.ahead = source.ahead;
   reading.begins_with_guess = is_first && source.is_guess;
+  reading.counts_from_guess = is_first && source.counts_from_guess;
   reading.restored = source.metrics;
   if (saves && is_first) {
     reading.checkpoints = PlainWatch{.root = source.root,
