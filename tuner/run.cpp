@@ -57,6 +57,10 @@ namespace tune {
 
 namespace {
 
+/// At the end, for Slurm to answer the last sbatch, which may take 30 s, and to end all jobs; and
+/// where the driver is to leave at once.
+constexpr Seconds slurm_patience_s = 45, hurried_slurm_patience_s = 2;
+
 MemoryMeter machine_memory() {
   MemoryMeter meter;
   meter.of = [](const std::vector<std::int64_t>& groups) {
@@ -186,7 +190,7 @@ struct Engine {
 
   /// What comes before the run is told at once.
   void tell(const std::string& sentence) {
-    if (!has_begun && options.on_wait) {
+    if (!is_running && options.on_wait) {
       options.on_wait(sentence);
     } else {
       callbacks.notice_later(sentence);
@@ -265,7 +269,7 @@ struct Engine {
   }
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
-    has_begun = true;
+    is_running = true;
     const auto attempts = [this] {
       std::uint64_t all = 0;
       for (const Trial& trial : experiment.trials())
@@ -276,8 +280,8 @@ struct Engine {
     const std::uint64_t gone_on = adoption.adopted.size();
     const auto own_reactor = cluster ? std::move(cluster->reactor) : make_reactor();
     AsioReactor& reactor = *own_reactor;
-    NodeSupply* const supply =
-        cluster && spec.cluster.agent_jobs ? cluster->executor.get() : nullptr;
+    AgentExecutor* const agents = cluster ? cluster->executor.get() : nullptr;
+    NodeSupply* const supply = spec.cluster.agent_jobs ? agents : nullptr;
     const auto executor = cluster ? std::unique_ptr<Executor>(std::move(cluster->executor))
                                   : std::make_unique<ProcessExecutor>(reactor);
     RunParts drive({spec, experiment, policies, store, callbacks, std::move(changes)},
@@ -298,7 +302,7 @@ struct Engine {
     DiskGuard disk_guard(*files, drive.workers(), drive.committer(), callbacks, directory,
                          spec.min_free_bytes);
     LoopEnd end = run(
-        drive,
+        drive, agents,
         {.launch = {.experiment_dir = directory,
                     .session_mark = to_text(session_mark(this_process(clock->now()))),
                     .gpu_names = cluster ? std::vector<std::string>() : gpu_names(spec, detected),
@@ -330,6 +334,18 @@ struct Engine {
     const std::uint64_t ran = attempts() - attempts_before + gone_on;
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost(),
             std::move(not_on_remote), ran};
+  }
+
+  /// Before only lingering work is left, since Slurm may take long to take its jobs back: longer
+  /// than the watchdog would wait. One more interrupt ends it.
+  void leave(AgentExecutor* agents) {
+    if (agents == nullptr) return;
+    // Those of the run are over: what is said now is said at once.
+    is_running = false;
+    const int heard = watchdog ? watchdog->interrupts() : 0;
+    agents->leave(heard < 2 ? slurm_patience_s : hurried_slurm_patience_s,
+                  [this, heard] { return watchdog && watchdog->interrupts() != heard; });
+    callbacks.deliver();
   }
 
   std::vector<Replicator::Known> known_on_remote() {
@@ -388,13 +404,15 @@ struct Engine {
   }
 
   /// What comes after it waits for threads and files, which may take for ever.
-  LoopEnd run(RunParts& drive, LoopOptions loop_options) {
+  LoopEnd run(RunParts& drive, AgentExecutor* agents, LoopOptions loop_options) {
     try {
       LoopEnd end = drive.run(std::move(loop_options));
+      leave(agents);
       // The remote is waited for as long as the spec says.
       if (watchdog && !replicator) watchdog->only_lingers();
       return end;
     } catch (const std::exception& error) {
+      is_running = false;
       if (watchdog) watchdog->only_lingers(error.what());
       throw;
     }
@@ -479,7 +497,7 @@ struct Engine {
   Experiment experiment;
   std::optional<StartedCluster> cluster;  ///< none: trials run on this machine
   AdoptionPlan adoption;                  ///< until the run has begun
-  bool has_begun = false;                 ///< the run, which has what is started of the cluster
+  bool is_running = false;                ///< the run, which has what is started of the cluster
 };
 
 /// Whether trials have a result.json.

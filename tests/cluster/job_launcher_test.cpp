@@ -185,5 +185,70 @@ TEST_CASE("At the end all jobs without an agent are taken back, also one that is
   launcher.end();
   slurm.until([&] { return !launcher.is_running(); });
   CHECK(slurm.text("cancelled") == "12\n--name=e-2\n");
+  // An agent that leaves ends its own.
+  CHECK(slurm.listed().size() == 1);
+  launcher.lost("n1:14");
+  slurm.until([&] { return !launcher.is_running(); });
   CHECK(slurm.listed().empty());
+  launcher.tell_what_is_left();
+  CHECK(slurm.notices.empty());
+}
+
+TEST_CASE("At the end a job is ended whose agent does not leave", "[cluster][jobs]") {
+  FakeSlurm slurm;
+  write_job_list(slurm.dir.path(), {{"e-1", "12"}});
+  JobLauncher& launcher = slurm.start(5);
+  launcher.joined({"n1:12", {{"cpu", 1}}, {}});
+  launcher.end();
+  launcher.end_rest();
+  slurm.until([&] { return !launcher.is_running(); });
+  CHECK(slurm.text("cancelled") == "12\n");
+  CHECK(slurm.listed().empty());
+}
+
+TEST_CASE("At the end an sbatch under way is waited for, and its job ended; nothing follows it",
+          "[cluster][jobs]") {
+  FakeSlurm slurm;
+  slurm.put("sbatch", "touch $AT/asked; until test -e $AT/go; do sleep 0.02; done; echo 4711");
+  JobLauncher& launcher = slurm.start();
+  launcher.want(demand(5), {});
+  slurm.until([&] { return std::filesystem::exists(slurm.dir.path() / "asked"); });
+  launcher.end();
+  launcher.look();
+  CHECK(launcher.is_running());
+  CHECK_THAT(launcher.awaited_at_end(), Contains(slurm.listed().at(0).name));
+  slurm.write("go", "");
+  slurm.until([&] { return !launcher.is_running(); });
+  CHECK(slurm.text("cancelled") == "4711\n");
+  CHECK(slurm.listed().empty());
+}
+
+TEST_CASE("A job that Slurm does not end at first is ended by another try", "[cluster][jobs]") {
+  FakeSlurm slurm;
+  write_job_list(slurm.dir.path(), {{"e-1", "12"}, {"e-2", "13"}});
+  slurm.write("queue", "e-1|12|PENDING|0:00|Priority|1|\n");
+  slurm.put("scancel",
+            "echo $* >> $AT/cancelled; test $(wc -l < $AT/cancelled) -gt 1 || "
+            "{ echo Socket timed out >&2; exit 1; }");
+  slurm.start(5).end();
+  slurm.until([&] { return !slurm.launcher->is_running(); });
+  // What Slurm no longer shows has ended.
+  CHECK(slurm.text("cancelled") == "12 13\n12\n");
+  CHECK(slurm.listed().empty());
+}
+
+TEST_CASE("Jobs that Slurm does not end are said with the command to type, and stay in the list",
+          "[cluster][jobs]") {
+  FakeSlurm slurm;
+  write_job_list(slurm.dir.path(), {{"e-1", "12"}, {"e-2", ""}});
+  slurm.write("queue", "e-1|12|PENDING|0:00|Priority|1|\n");
+  slurm.put("scancel", "echo Socket timed out >&2; exit 1");
+  slurm.start(5).end();
+  slurm.until([&] { return !slurm.launcher->is_running(); });
+  CHECK(slurm.listed().size() == 2);
+  slurm.launcher->tell_what_is_left();
+  REQUIRE(slurm.notices.size() == 1);
+  CHECK(slurm.notices[0] ==
+        "2 jobs of this search are not known to have ended: 12, e-2; end with: scancel 12; scancel "
+        "--name=e-2 (Socket timed out)");
 }

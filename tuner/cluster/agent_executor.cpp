@@ -38,6 +38,11 @@ constexpr Seconds oversleep_s = 2;
 constexpr Seconds tell_period_s = 60;
 /// For agents to leave, at the end.
 constexpr Seconds leave_patience_s = 10;
+/// The same, where nobody has said how long that may take: before a driver that is to be gone is
+/// killed for it (watchdog.h).
+constexpr Seconds brief_patience_s = 4;
+/// What at the end is waited for longer is said.
+constexpr Seconds worth_telling_s = 1;
 /// For what is killed to be gone.
 constexpr Seconds kill_patience_s = 60;
 /// Agents that live come back sooner.
@@ -63,7 +68,15 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   }
 
   ~Impl() {
-    is_leaving_ = true;
+    leave(brief_patience_s, [] { return false; });
+    for (const auto& node : nodes_) {
+      if (node->connection) node->connection->close();
+    }
+    tell_of_strangers();
+  }
+
+  void leave(Seconds slurm_patience_s, const std::function<bool()>& is_given_up) {
+    if (std::exchange(is_leaving_, true)) return;
     for (const auto& node : nodes_) {
       if (!node->connection) continue;
       if (node->kept.empty() && !node->is_handing_over) {
@@ -75,16 +88,17 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       }
     }
     flush();
-    if (jobs_ != nullptr && has_started_) jobs_->end();
-    const auto until =
-        std::chrono::steady_clock::now() + std::chrono::duration<double>(leave_patience_s);
-    while (any_is_there() && std::chrono::steady_clock::now() < until) {
-      reactor_.context().run_one_for(tick_period);
+    JobLauncher* const jobs = has_started_ ? jobs_ : nullptr;
+    if (jobs != nullptr) jobs->end();
+    const Seconds since = seconds_since_boot();
+    const Seconds agents_until = since + leave_patience_s;
+    wait_while([this] { return any_talks(); }, agents_until, is_given_up);
+    if (jobs != nullptr) {
+      if (any_talks()) jobs->end_rest();
+      wait_for_slurm(*jobs, since + slurm_patience_s, is_given_up);
+    } else if (launcher_ && jobs_ == nullptr) {
+      wait_while([this] { return launcher_->is_running(); }, agents_until, is_given_up);
     }
-    for (const auto& node : nodes_) {
-      if (node->connection) node->connection->close();
-    }
-    tell_of_strangers();
   }
 
   std::vector<NodeResources> start(const std::function<bool()>& is_interrupted) {
@@ -671,10 +685,36 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     options_.notice(count_of(count, "connection") + " to the port for agents came to nothing");
   }
 
-  bool any_is_there() const {
-    const bool any_talks = std::any_of(
-        nodes_.begin(), nodes_.end(), [](const auto& node) { return node->connection != nullptr; });
-    return any_talks || (launcher_ && launcher_->is_running());
+  bool any_talks() const {
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const auto& node) { return node->connection != nullptr; });
+  }
+
+  /// At the end.
+  template <class Holds>
+  void wait_while(const Holds& holds, Seconds until, const std::function<bool()>& is_given_up) {
+    while (holds() && seconds_since_boot() < until && !is_given_up()) {
+      reactor_.context().run_one_for(tick_period);
+    }
+  }
+
+  /// Which may not answer. What it has not ended by then is said, and stays in the list.
+  void wait_for_slurm(JobLauncher& jobs, Seconds until, const std::function<bool()>& is_given_up) {
+    try {
+      const auto is_running = [&] { return jobs.is_running(); };
+      wait_while(is_running, seconds_since_boot() + worth_telling_s, is_given_up);
+      if (is_running()) {
+        const std::string awaited = "waiting until " + jobs.awaited_at_end();
+        const auto doing = reactor_.be_busy_with(awaited.c_str());
+        options_.notice(awaited + ", at most " +
+                        std::to_string(std::lround(until - seconds_since_boot())) + " s");
+        wait_while(is_running, until, is_given_up);
+      }
+      launcher_->look();
+      jobs.tell_what_is_left();
+    } catch (const Error& error) {
+      options_.notice(error.what());
+    }
   }
 
   void flush() override {
@@ -720,6 +760,10 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
 AgentExecutor::AgentExecutor(AsioReactor& reactor, ClusterOptions options)
     : impl_(std::make_unique<Impl>(reactor, std::move(options))) {}
 AgentExecutor::~AgentExecutor() = default;
+
+void AgentExecutor::leave(Seconds slurm_patience_s, const std::function<bool()>& is_given_up) {
+  impl_->leave(slurm_patience_s, is_given_up);
+}
 
 std::vector<NodeResources> AgentExecutor::start(const std::function<bool()>& is_interrupted) {
   return impl_->start(is_interrupted);

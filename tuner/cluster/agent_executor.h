@@ -57,6 +57,10 @@ class AgentExecutor final : public Executor, public NodeSupply {
   /// launches nobody has adopted or ended: they wait for another driver.
   ~AgentExecutor() override;
 
+  /// The same, before: waits for agents a few seconds, and for Slurm to end its jobs so long at
+  /// most; or until `is_given_up`, which is asked again and again. Nothing is launched afterwards.
+  void leave(Seconds slurm_patience_s, const std::function<bool()>& is_given_up);
+
   /// Waits for the agents of a driver that has died, which come back with what they run, and starts
   /// those of the other hosts; once all have joined, their nodes, as Allocation numbers them. Later
   /// ones are NodeJoined. `is_interrupted` ends the wait: WaitInterrupted. Error (user) if one

@@ -33,8 +33,6 @@ constexpr Seconds fresh_s = 15;
 constexpr Seconds unknown_patience_s = 30, refused_patience_s = 5;
 /// One that Slurm has just given a number may not be seen yet.
 constexpr Seconds new_patience_s = 5;
-/// At the end, for Slurm to hear that jobs are to end.
-constexpr Seconds cancel_patience_s = 5;
 
 std::vector<AgentJob> inherited(const std::vector<ListedJob>& listed, Seconds now) {
   std::vector<AgentJob> jobs;
@@ -128,6 +126,7 @@ void JobLauncher::lost(const std::string& node) {
   if (job == nullptr || job->node != node) return;
   job->node.clear();
   job->running = 0;
+  if (is_ended_) client_.forget(job->name);  // it was told to leave, and has
   look_soon();
 }
 
@@ -373,7 +372,7 @@ void JobLauncher::ask_for_more(Seconds now) {
 void JobLauncher::cancel(AgentJob& job) {
   if (job.id.empty()) return;
   job.is_cancelled = true;
-  client_.cancel({job.id}, {}, [this, name = job.name](const std::string& trouble) {
+  client_.cancel(job.id, [this, name = job.name](const std::string& trouble) {
     for (AgentJob& each : jobs_) {
       if (each.name == name && !trouble.empty()) each.is_cancelled = false;
     }
@@ -390,33 +389,33 @@ std::string JobLauncher::awaited() const {
 
 std::string JobLauncher::exhausted() const { return jobs_.empty() ? stopped_ : ""; }
 
-bool JobLauncher::is_running() const {
-  return is_ended_ && client_.is_busy() && seconds_since_boot() < ended_at_ + cancel_patience_s;
-}
+bool JobLauncher::is_running() const { return is_ended_ && client_.is_busy(); }
 
 void JobLauncher::end() {
   if (std::exchange(is_ended_, true)) return;
-  ended_at_ = seconds_since_boot();
-  std::vector<std::string> ids, names;
+  std::set<std::string> leaving;
   for (const AgentJob& job : jobs_) {
-    // An agent that is told to leave ends its job.
-    if (!job.node.empty()) continue;
-    if (job.id.empty()) {
-      names.push_back(job.name);
-    } else {
-      ids.push_back(job.id);
-    }
+    if (!job.node.empty()) leaving.insert(job.name);
   }
-  const auto forget_all = [this](const std::string& trouble) {
-    if (!trouble.empty()) {
-      options_.notice("jobs of this search may be in the queue yet (tune status names them): " +
-                      trouble);
-      return;
-    }
-    for (const AgentJob& job : jobs_) client_.forget(job.name);
-  };
-  if (ids.empty() && names.empty()) return forget_all("");
-  client_.cancel(std::move(ids), std::move(names), forget_all);
+  client_.end_all(std::move(leaving),
+                  [this](const JobsEnding& ending) { end_trouble_ = ending.trouble; });
+}
+
+void JobLauncher::end_rest() {
+  client_.end_all({}, [this](const JobsEnding& ending) { end_trouble_ = ending.trouble; });
+}
+
+std::string JobLauncher::awaited_at_end() const {
+  if (!is_running()) return "";
+  return "Slurm has ended its jobs: " + names_of(read_job_list(options_.directory));
+}
+
+void JobLauncher::tell_what_is_left() const {
+  const auto left = read_job_list(options_.directory);
+  if (left.empty()) return;
+  options_.notice(count_of(left.size(), "job of this search is", "jobs of this search are") +
+                  " not known to have ended: " + names_of(left) + "; end with: " +
+                  scancel_command(left) + (end_trouble_.empty() ? "" : " (" + end_trouble_ + ")"));
 }
 
 }  // namespace tune

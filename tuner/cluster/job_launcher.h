@@ -77,8 +77,15 @@ class JobLauncher final : public AgentLauncher {
   /// What is to happen with nodes, each once.
   std::vector<Order> take_orders() { return std::exchange(orders_, {}); }
 
-  /// The run is over: nothing is asked for any more, and jobs that have no agent are ended.
+  /// The run is over: nothing is asked for any more, and jobs that have no agent are ended. An
+  /// agent that is told to leave ends its own.
   void end();
+  /// So are those whose agents have not left.
+  void end_rest();
+  /// What Slurm is yet waited for, once the run is over, as a phrase; empty: nothing.
+  std::string awaited_at_end() const;
+  /// Says which jobs Slurm may have yet, by now, and how to end them.
+  void tell_what_is_left() const;
 
  private:
   AgentJob* find_agent(const std::string& node);
@@ -109,12 +116,12 @@ class JobLauncher final : public AgentLauncher {
   bool is_unfit_ = false;  ///< trials fit no node that there was
   bool is_looking_ = false;
   bool is_ended_ = false;
+  std::string end_trouble_;    ///< why jobs have not ended, as Slurm has said
   Seconds looked_at_ = 0;      ///< since boot, as all of these
   Seconds look_at_ = 0;        ///< when it is due next
   Seconds look_period_s_ = 1;  ///< until then, while something is awaited
   Seconds asked_at_ = 0;       ///< sbatch, last
   Seconds ask_not_before_ = 0;
-  Seconds ended_at_ = 0;
   bool is_asking_ = false;
   int without_agent_ = 0;  ///< jobs that have ended so, in a row
   std::string stopped_;    ///< why no more are asked for, as a sentence; empty: they are

@@ -268,7 +268,7 @@ std::optional<NamedJob> read_named_job(std::string_view line) {
 }
 
 std::vector<NamedJob> look_at_jobs(const std::vector<std::string>& names,
-                                   const std::function<bool()>& is_given_up) {
+                                   const std::function<bool()>& is_given_up, Seconds patience_s) {
   // Longer lists are longer than an argument may be.
   constexpr std::size_t most_names = 500;
   std::vector<std::string> command = {"squeue", "--noheader", "--states=all",
@@ -279,7 +279,7 @@ std::vector<NamedJob> look_at_jobs(const std::vector<std::string>& names,
     for (const std::string& name : names) list += (list.empty() ? "" : ",") + name;
     command.push_back("--name=" + list);
   }
-  const SlurmAnswer answer = ask_slurm(std::move(command), 30, is_given_up);
+  const SlurmAnswer answer = ask_slurm(std::move(command), patience_s, is_given_up);
   if (answer.exit_code != 0) {
     throw machine_error("Slurm cannot be asked for jobs: " + in_one_line(answer.said));
   }

@@ -87,7 +87,8 @@ struct NamedJob {
 /// Those of this user that have one of these names and that Slurm knows. Error (machine) if Slurm
 /// cannot be asked.
 std::vector<NamedJob> look_at_jobs(const std::vector<std::string>& names,
-                                   const std::function<bool()>& is_given_up = {});
+                                   const std::function<bool()>& is_given_up = {},
+                                   Seconds patience_s = 30);
 /// What `look_at_jobs` asks for, as its command prints it.
 std::optional<NamedJob> read_named_job(std::string_view line);
 

@@ -2,6 +2,8 @@
 #include "tuner/cluster/slurm_client.h"
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "tuner/base/error.h"
@@ -13,6 +15,9 @@ namespace {
 
 /// A controller that is away is away for longer.
 constexpr Seconds command_patience_s = 30;
+/// For Slurm to end all jobs, and from one of them to the next.
+constexpr int end_tries = 3;
+constexpr std::chrono::milliseconds end_pause{1000};
 
 }  // namespace
 
@@ -33,7 +38,8 @@ SlurmClient::~SlurmClient() {
 void SlurmClient::submit(std::string name, std::vector<std::string> command,
                          std::function<void(const Submitted&)> done) {
   post([this, name = std::move(name), command = std::move(command),
-        done = std::move(done)]() mutable {
+        done = std::move(done)]() mutable -> std::function<void()> {
+    if (is_closed_) return {};
     Submitted submitted;
     try {
       listed_.push_back({name, ""});
@@ -59,7 +65,7 @@ void SlurmClient::look(std::vector<std::string> names, Look done) {
     std::vector<NamedJob> jobs;
     std::string silence;
     try {
-      jobs = look_at_jobs(names, [this] { return is_ending_.load(); });
+      jobs = look_at_jobs(names, [this] { return is_ending_ || is_closed_; });
     } catch (const Error& error) {
       silence = error.what();
     }
@@ -69,23 +75,46 @@ void SlurmClient::look(std::vector<std::string> names, Look done) {
   });
 }
 
-void SlurmClient::cancel(std::vector<std::string> ids, std::vector<std::string> names,
-                         std::function<void(const std::string&)> done) {
-  post([this, ids = std::move(ids), names = std::move(names), done = std::move(done)]() mutable {
+void SlurmClient::cancel(std::string id, std::function<void(const std::string&)> done) {
+  post([this, id = std::move(id), done = std::move(done)]() mutable {
     std::string trouble;
-    const auto end = [&](std::vector<std::string> words) {
-      words.insert(words.begin(), "scancel");
-      const SlurmAnswer answer = ask(std::move(words));
-      if (answer.exit_code != 0) trouble = answer.said;
-    };
     try {
-      if (!ids.empty()) end(ids);
-      for (const std::string& name : names) end({"--name=" + name});
+      const SlurmAnswer answer = ask({"scancel", std::move(id)});
+      if (answer.exit_code != 0) trouble = answer.said;
     } catch (const Error& error) {
       trouble = error.what();
     }
     return [trouble = std::move(trouble), done = std::move(done)] { done(trouble); };
   });
+}
+
+void SlurmClient::end_all(std::set<std::string> but, std::function<void(const JobsEnding&)> done) {
+  is_closed_ = true;
+  post([this, but = std::move(but), done = std::move(done)]() mutable {
+    JobsEnding ending;
+    try {
+      end_listed(but, ending);
+    } catch (const Error& error) {
+      ending.trouble = error.what();  // the list cannot be written
+    }
+    return [ending = std::move(ending), done = std::move(done)] { done(ending); };
+  });
+}
+
+void SlurmClient::end_listed(const std::set<std::string>& but, JobsEnding& ending) {
+  const auto stays = [&](const ListedJob& job) { return but.contains(job.name); };
+  std::copy_if(listed_.begin(), listed_.end(), std::back_inserter(ending.left),
+               [&](const ListedJob& job) { return !stays(job); });
+  for (int tries = 0; tries < end_tries && !ending.left.empty(); ++tries) {
+    if (tries > 0) {
+      std::unique_lock lock(mutex_);
+      if (wakes_.wait_for(lock, end_pause, [this] { return is_ending_.load(); })) return;
+    }
+    ending = end_jobs(ending.left, [this] { return is_ending_.load(); });
+    std::erase_if(listed_, [&](const ListedJob& job) { return !stays(job); });
+    listed_.insert(listed_.end(), ending.left.begin(), ending.left.end());
+    write_list();
+  }
 }
 
 void SlurmClient::note(std::string name, std::string id) {

@@ -10,10 +10,12 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tuner/cluster/job_ending.h"
 #include "tuner/cluster/job_list.h"
 #include "tuner/cluster/slurm.h"
 
@@ -40,10 +42,13 @@ class SlurmClient {
   using Look = std::function<void(const std::vector<NamedJob>&, const std::string& silence)>;
   void look(std::vector<std::string> names, Look done);
 
-  /// Those with these numbers, and those of that name whose number is not known. `done` gets what
-  /// went wrong, if something did.
-  void cancel(std::vector<std::string> ids, std::vector<std::string> names,
-              std::function<void(const std::string&)> done);
+  /// `done` gets what went wrong, if something did.
+  void cancel(std::string id, std::function<void(const std::string&)> done);
+
+  /// Ends all jobs of the list but those with these names, and has them in the list no more; a few
+  /// times, where Slurm does not do it. Nothing is submitted from now on; an sbatch that is under
+  /// way is waited for before, and what it has submitted is ended as well.
+  void end_all(std::set<std::string> but, std::function<void(const JobsEnding&)> done);
 
   /// Its number has become known otherwise.
   void note(std::string name, std::string id);
@@ -63,6 +68,7 @@ class SlurmClient {
   void run();
   void write_list();
   SlurmAnswer ask(std::vector<std::string> command) const;
+  void end_listed(const std::set<std::string>& but, JobsEnding& ending);
 
   const std::filesystem::path experiment_;
   std::vector<ListedJob> listed_;  ///< the thread's
@@ -72,6 +78,7 @@ class SlurmClient {
   std::deque<std::function<void()>> answers_;
   bool is_working_ = false;
   std::atomic<bool> is_ending_ = false;
+  std::atomic<bool> is_closed_ = false;  ///< jobs are ended, and none is asked for
   std::thread thread_;
 };
 

@@ -6,9 +6,11 @@
 #include "apps/tune/output.h"
 #include "apps/tune/spec_options.h"
 #include "tuner/ask_session.h"
+#include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/base/json_limits.h"
 #include "tuner/base/quoted.h"
+#include "tuner/cluster/job_ending.h"
 #include "tuner/cluster/submitted_job.h"
 #include "tuner/control/control_client.h"
 #include "tuner/disk/lock.h"
@@ -189,6 +191,25 @@ std::string stop_waiting_job(const std::filesystem::path& directory) {
   return "job " + *id + " waited in the queue, and was taken out of it; tune submit goes on";
 }
 
+/// Jobs that an experiment has left which nobody drives are ended; empty: there are none.
+std::string stop_jobs_left(const std::filesystem::path& directory) {
+  if (ExperimentStore::driver(*make_posix_file_system(), directory)) return "";
+  const auto listed = read_job_list(directory);
+  if (listed.empty()) return "";
+  const JobsEnding ending = end_jobs(listed);
+  write_job_list(directory, ending.left);
+  if (!ending.left.empty()) {
+    throw machine_error(
+        "no driver runs this experiment, and not all jobs that it has left could "
+        "be ended: " +
+        ending.trouble + "; once Slurm answers: " + scancel_command(ending.left));
+  }
+  return "no driver runs this experiment; " +
+         count_of(listed.size(), "job that it had left in Slurm has been ended: ",
+                  "jobs that it had left in Slurm have been ended: ") +
+         names_of(listed);
+}
+
 }  // namespace
 
 int control_command(const ControlOptions& options) {
@@ -203,7 +224,9 @@ int control_command(const ControlOptions& options) {
   }
   const auto directory = std::filesystem::absolute(options.directory).lexically_normal();
   if (options.kind == ControlRequest::Kind::stop && !request.trial) {
-    if (const auto sentence = stop_waiting_job(directory); !sentence.empty()) {
+    auto sentence = stop_waiting_job(directory);
+    if (sentence.empty()) sentence = stop_jobs_left(directory);
+    if (!sentence.empty()) {
       if (options.json) {
         print_json(answer_json(request, {.accepted = true, .sentence = sentence}));
       } else {

@@ -63,6 +63,11 @@ void AsioReactor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
                 "the driver's own thread is busy in a policy, in a callback, or on a disk");
 }
 
+ActivityTracker::Activity AsioReactor::be_busy_with(const char* what) {
+  busy_.reset();
+  return {watchdog_ != nullptr ? &watchdog_->activities() : nullptr, what};
+}
+
 void AsioReactor::wake() noexcept {
   if (woken_.exchange(true)) return;
   try {

@@ -53,6 +53,9 @@ class AsioReactor final : public Reactor {
   std::vector<Wakeup>& happened() { return happened_; }  ///< since the last wait returned
   Watchdog* watchdog() const { return watchdog_; }       ///< null: none
   void serve(Client& client) { client_ = &client; }
+  /// What the driver's thread does once it waits here no more, as the watchdog is to name it.
+  /// `what` outlives the answer.
+  ActivityTracker::Activity be_busy_with(const char* what);
 
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) override;
   void wake() noexcept override;
