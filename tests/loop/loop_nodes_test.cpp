@@ -334,3 +334,40 @@ TEST_CASE("A trial that is told to end together with its node's agent has not fa
     CHECK(harness.node_of(1) == "oak");
   }
 }
+
+TEST_CASE("A trial that jobs give too little time to is named after the third, and has not failed",
+          "[loop][nodes]") {
+  const auto end_jobs = [](Nodes& harness, std::vector<Seconds> times) {
+    harness.trials = 1;
+    harness.nodes.push_back({"fir", {{"cpu", 2}}, {}});
+    harness.nodes.push_back({"ash", {{"cpu", 2}}, {}});
+    for (int i = 0; i < 3; ++i) {
+      harness.endings.push_back({times.at(static_cast<std::size_t>(i)), {i, "", true}});
+    }
+    Supply supply;
+    harness.supply = &supply;
+    CHECK(harness.run().kind == LoopEnd::Kind::finished);
+    harness.supply = nullptr;
+    CHECK(harness.trial(0).attempt == 4);
+    CHECK(harness.trial(0).failures == 0);
+    CHECK(harness.trial(0).iteration == 10);
+  };
+  SECTION("before a result") {
+    Nodes harness;
+    end_jobs(harness, {8, 17, 25});
+    CHECK(
+        harness.was_told("trial_00000 has been ended 3 times in a row by the end of its job before "
+                         "its next result, behind iteration 0: that takes longer than the 9 s"));
+  }
+  SECTION("before a checkpoint") {
+    Nodes harness;
+    harness.spec.checkpoint_config.checkpoint_frequency = 9;
+    end_jobs(harness, {25, 50, 75});
+    CHECK(harness.was_told("3 times in a row by the end of its job before it had a checkpoint"));
+  }
+  SECTION("with a checkpoint in each") {
+    Nodes harness;
+    end_jobs(harness, {25, 50, 75});
+    CHECK_FALSE(harness.was_told("times in a row"));
+  }
+}

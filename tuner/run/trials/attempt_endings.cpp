@@ -169,6 +169,7 @@ void Attempts::close(Attempt& attempt) {
   const TrialId id = attempt.trial;
   look_for_stall(attempt);
   look_for_lost_nodes(attempt);
+  look_for_short_jobs(attempt);
   const AttemptEnded ended =
       end_record(attempt, trial(id), spec_.failure_config, shutdown_, committer_.now());
   if (ended.outcome == Outcome::failed) committer_.require_place();
@@ -320,17 +321,6 @@ std::vector<std::string> Attempts::left_out() const {
     sentences.push_back(name_of(node) + ": " + last_error);
   }
   return sentences;
-}
-
-/// A trial whose nodes are lost one after the other may be what ends them.
-void Attempts::look_for_lost_nodes(Attempt& attempt) {
-  constexpr int too_often = 3;
-  Ending& ending = *attempt.ending;
-  if (ending.outcome != Outcome::interrupted) lost_in_a_row_.erase(attempt.trial);
-  if (!attempt.lost_node || ++lost_in_a_row_[attempt.trial] < too_often) return;
-  ending = {.outcome = Outcome::failed,
-            .reason = ending.reason + "; it was the third in a row, so the trial may be the reason",
-            .no_retry = "it may end more nodes"};
 }
 
 /// Between pauses that save nothing a trial trains the same iterations again: that is said, and

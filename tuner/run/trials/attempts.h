@@ -198,6 +198,7 @@ class Attempts {
   void note_earlier(PlainReading& reading, TrialId id) const;
   void look_for_stall(Attempt& attempt);
   void look_for_lost_nodes(Attempt& attempt);
+  void look_for_short_jobs(const Attempt& attempt);
   std::optional<int> only_node(const Attempt& attempt) const;
   const std::string& name_of(int node) const {
     return launch_.nodes.at(static_cast<std::size_t>(node));
@@ -286,7 +287,14 @@ class Attempts {
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
   std::map<TrialId, int> lost_in_a_row_;  ///< attempts that ended with their node, without a result
-  std::set<int> vacated_;                 ///< nodes
+  /// How often the end of its node's job has ended a trial's attempt without a new checkpoint.
+  struct ShortJobs {
+    int saved = 0;  ///< its newest checkpoint then
+    int times = 0;
+    Seconds longest_s = 0;  ///< that one of these lasted
+  };
+  std::map<TrialId, ShortJobs> short_jobs_;
+  std::set<int> vacated_;  ///< nodes
   RunAdvice advice_;
 };
 
