@@ -1,6 +1,7 @@
 // The jobs of a search, with programs in the place of Slurm's.
 #include "tuner/cluster/job_launcher.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -251,4 +252,17 @@ TEST_CASE("Jobs that Slurm does not end are said with the command to type, and s
   CHECK(slurm.notices[0] ==
         "2 jobs of this search are not known to have ended: 12, e-2; end with: scancel 12; scancel "
         "--name=e-2 (Socket timed out)");
+}
+
+TEST_CASE("An sbatch that is not waited for takes no job along that runs on this machine",
+          "[cluster][jobs]") {
+  FakeSlurm slurm;
+  slurm.put("sbatch",
+            "setsid sh -c 'echo $$ > $AT/pid; touch $AT/runs; exec sleep 60' > /dev/null 2>&1 &\n"
+            "sleep 60");
+  const auto runs = [&] { return std::filesystem::exists(slurm.dir.path() / "runs"); };
+  CHECK_THROWS_WITH(ask_slurm({"sbatch"}, 30, runs), Contains("not waited for"));
+  const pid_t job = std::stoi(slurm.text("pid"));
+  CHECK(::kill(job, 0) == 0);
+  ::kill(job, SIGKILL);
 }

@@ -199,7 +199,10 @@ SlurmAnswer ask_slurm(std::vector<std::string> command, Seconds patience_s,
   constexpr Seconds look_s = 1, quick_look_s = 0.1;
   const std::string name = command.front();
   const SideProgram program(
-      {.argv = std::move(command), .directory = std::filesystem::current_path()});
+      {.argv = std::move(command),
+       .directory = std::filesystem::current_path(),
+       // A job has the environment of its sbatch, and may run on this machine.
+       .ends_what_it_launched = false});
   const Seconds until = seconds_since_boot() + patience_s;
   while (!program.ended()) {
     const Seconds left_s = until - seconds_since_boot();

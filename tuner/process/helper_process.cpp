@@ -41,13 +41,16 @@ class SideProgram::Running {
         path_(std::move(options.log)),
         most_log_bytes_(options.most_log_bytes),
         groups_(options.groups),
+        ends_what_it_launched_(options.ends_what_it_launched),
         launcher_(
             process_wide_.descriptors_before(), servers_,
             [this](LaunchId, LaunchOutcome outcome) { outcome_.set_value(std::move(outcome)); }) {
     ProcessSpec spec;
     spec.argv = std::move(options.argv);
     spec.environment = std::move(options.environment);
-    spec.environment.push_back(launch_variable + ("=" + mark_of(word_)));
+    if (ends_what_it_launched_) {
+      spec.environment.push_back(launch_variable + ("=" + mark_of(word_)));
+    }
     spec.directory = std::move(options.directory);
     std::string unnamed = (std::filesystem::temp_directory_path() / "tune-side-XXXXXX").string();
     if (path_.empty()) {
@@ -81,7 +84,7 @@ class SideProgram::Running {
       if (::poll(&ended, 1, 100) > 0) ::poll(nullptr, 0, 1);
     }
     process_->let_go();
-    end_launched(word_);
+    if (ends_what_it_launched_) end_launched(word_);
     if (groups_ != nullptr) groups_->remove(pid, start_ticks_);
     limit_log();  // nobody has looked since it was asked last
   }
@@ -130,6 +133,7 @@ class SideProgram::Running {
   const std::filesystem::path path_;
   const std::uint64_t most_log_bytes_;
   ProcessGroups* const groups_;
+  const bool ends_what_it_launched_;
   FileDescriptor log_;
   off_t log_begin_ = 0;
   ProcessWide process_wide_;  ///< what it leaves behind becomes this process's

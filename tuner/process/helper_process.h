@@ -30,6 +30,9 @@ class SideProgram {
     /// Of what it prints, the beginning and the end are kept, together so much at most.
     std::uint64_t most_log_bytes = 64 << 20;
     ProcessGroups* groups = nullptr;  ///< to be killed with, if the driver must leave at once
+    /// What it has launched in other groups ends with it. Not where its environment goes on to
+    /// what is somebody else's, as that of sbatch to a job.
+    bool ends_what_it_launched = true;
   };
 
   /// Starts it, with signals at their defaults. Error if that cannot be.
