@@ -254,6 +254,17 @@ TEST_CASE("Jobs that Slurm does not end are said with the command to type, and s
         "--name=e-2 (Socket timed out)");
 }
 
+TEST_CASE("A list of jobs that is damaged is said with what to do", "[cluster][jobs]") {
+  FakeSlurm slurm;
+  for (const char* const text : {"", "{\"jobs\":", "{}", "{\"jobs\":[{\"name\":1}]}"}) {
+    slurm.write("cluster/jobs.json", text);
+    CHECK_THROWS_WITH(slurm.listed(),
+                      Contains("is damaged: " + job_list(slurm.dir.path()).native()) &&
+                          Contains("squeue --me") && Contains("remove the file") &&
+                          !Contains("json.exception"));
+  }
+}
+
 TEST_CASE("An sbatch that is not waited for takes no job along that runs on this machine",
           "[cluster][jobs]") {
   FakeSlurm slurm;

@@ -16,6 +16,21 @@ namespace tune {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Of the names of an experiment's jobs: "digits-".
+std::string beginning_of_names(const std::string& experiment_name) {
+  constexpr std::size_t longest = 40;
+  std::string name;
+  for (const char c : experiment_name.substr(0, longest)) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
+    name += is_plain ? c : '-';
+  }
+  return name + '-';
+}
+
+}  // namespace
+
 fs::path job_list(const fs::path& experiment) {
   return cluster_directory(experiment) / "jobs.json";
 }
@@ -39,8 +54,11 @@ std::vector<ListedJob> read_job_list(const fs::path& experiment) {
                       .id = id.is_null() ? std::string() : id.get<std::string>()});
     }
     return jobs;
-  } catch (const nlohmann::json::exception& error) {
-    throw user_error("cannot read " + file.native() + ": " + error.what());
+  } catch (const nlohmann::json::exception&) {
+    throw user_error("the list of this search's jobs in Slurm is damaged: " + file.native() +
+                     "; look for them with: squeue --me --format='%i %j' | grep ' " +
+                     beginning_of_names(experiment.filename().native()) +
+                     "', end them with scancel, and remove the file");
   }
 }
 
@@ -58,14 +76,8 @@ void write_job_list(const fs::path& experiment, const std::vector<ListedJob>& jo
 }
 
 std::string new_job_name(const std::string& experiment_name) {
-  constexpr std::size_t longest = 40;
   constexpr int digits = 8;
-  std::string name;
-  for (const char c : experiment_name.substr(0, longest)) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
-    name += is_plain ? c : '-';
-  }
-  name += '-';
+  std::string name = beginning_of_names(experiment_name);
   std::random_device random;
   for (int i = 0; i < digits; ++i) name += "0123456789abcdef"[random() % 16];
   return name;
