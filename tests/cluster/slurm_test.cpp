@@ -247,9 +247,15 @@ TEST_CASE("A job's script says what it asks for, and runs one program", "[cluste
 TEST_CASE("What a job is asked for is said once", "[cluster][unit]") {
   for (const char* const option :
        {"--nodes=4", "-N", "-N4", "--time", "-t1:00", "--gpus-per-node=2", "--array=1-4", "-a1-4",
-        "--wrap=true", "--wait"}) {
+        "--wrap=true", "--wait", "--arr=1-3", "--wai", "--gpus-per-n=1", "-vW", "-Qt9", "-HvN4",
+        "--no-requeue", "--no-r"}) {
+    INFO(option);
     CHECK_FALSE(reserved_option({"--exclusive", option}).empty());
   }
   CHECK(
       reserved_option({"--nodelist=n1", "--time-min=1", "--partition", "gpu", "-p", "x"}).empty());
+  // Others that a part of a reserved one may look like, and values of letters.
+  CHECK(reserved_option({"--gpus=2", "--no-kill", "--wait-all-nodes=1", "-vpNat", "-cW", "-Q", "-",
+                         "--", "--export=--array"})
+            .empty());
 }

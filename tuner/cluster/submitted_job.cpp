@@ -21,6 +21,21 @@ fs::path submitted_file(const fs::path& experiment) {
   return job_directory(experiment) / "submitted.json";
 }
 
+/// sbatch takes a part of a long option's name, too. One that several options begin with it
+/// refuses itself.
+bool may_mean(std::string_view word, std::string_view option) {
+  constexpr std::string_view whole = "--gpus";  // an option by itself
+  constexpr std::size_t dashes = 2;
+  return word.size() > dashes && option.starts_with(word) && word != whole;
+}
+
+/// Of short options in one word, as in "-vt10": up to the first that takes the rest as its value.
+std::string_view letters_in(std::string_view word) {
+  constexpr std::string_view without_value = "hHIOQuvVW";
+  word.remove_prefix(1);
+  return word.substr(0, std::min(word.find_first_not_of(without_value), word.size() - 1) + 1);
+}
+
 }  // namespace
 
 std::string with_percents_doubled(const std::string& text) {
@@ -58,20 +73,25 @@ std::string option_among(const std::vector<std::string>& words,
                          std::span<const std::string_view> names,
                          std::span<const std::string_view> letters) {
   for (const std::string& word : words) {
-    for (const std::string_view name : names) {
-      if (word.substr(0, word.find('=')) == name) return std::string(name);
-    }
-    for (const std::string_view letter : letters) {
-      if (word.starts_with(letter)) return std::string(letter);
+    if (word.starts_with("--")) {
+      const auto found = std::find_if(names.begin(), names.end(), [&](std::string_view name) {
+        return may_mean(std::string_view(word).substr(0, word.find('=')), name);
+      });
+      if (found != names.end()) return std::string(*found);
+    } else if (word.starts_with('-')) {
+      for (const char letter : letters_in(word)) {
+        const std::string option = {'-', letter};
+        if (std::find(letters.begin(), letters.end(), option) != letters.end()) return option;
+      }
     }
   }
   return "";
 }
 
 std::string reserved_option(const std::vector<std::string>& others) {
-  constexpr std::array<std::string_view, 8> names = {"--nodes",     "--time",    "--gpus-per-node",
-                                                     "--array",     "--wrap",    "--wait",
-                                                     "--test-only", "--parsable"};
+  constexpr std::array<std::string_view, 9> names = {"--nodes",     "--time",     "--gpus-per-node",
+                                                     "--array",     "--wrap",     "--wait",
+                                                     "--test-only", "--parsable", "--no-requeue"};
   constexpr std::array<std::string_view, 4> letters = {"-N", "-t", "-a", "-W"};
   return option_among(others, names, letters);
 }

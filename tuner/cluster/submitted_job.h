@@ -37,7 +37,8 @@ std::string job_script_text(const JobRequest& request, const std::filesystem::pa
 /// job of it; empty: there is none.
 std::string reserved_option(const std::vector<std::string>& others);
 
-/// The first of the options, long ones or letters, that stands among `words`; empty: none does.
+/// The first of the options, long ones or letters, that stands among `words`, as sbatch reads them:
+/// names may be cut short, and letters share a word. Empty: none does.
 std::string option_among(const std::vector<std::string>& words,
                          std::span<const std::string_view> names,
                          std::span<const std::string_view> letters);
