@@ -7,6 +7,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/cluster/job_list.h"
+#include "tuner/model/end_estimate.h"
 
 namespace tune {
 
@@ -143,10 +144,10 @@ StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& plac
   started.executor = std::make_unique<AgentExecutor>(*started.reactor, std::move(options));
   started.nodes = started.executor->start(is_interrupted);
   if (has_jobs) {
-    started.notice = "trials run in up to " +
-                     count_of(static_cast<std::size_t>(*config.agent_jobs), "job") +
-                     " of Slurm's, of one node and " + *config.time + " each" +
-                     (started.nodes.empty() ? "" : "; there are " + text_of_nodes(started.nodes));
+    started.notice =
+        "trials run in up to " + count_of(static_cast<std::size_t>(*config.agent_jobs), "job") +
+        " of Slurm's, of one node and " + rough_duration(slurm_seconds(*config.time).value_or(0)) +
+        " each" + (started.nodes.empty() ? "" : "; there are " + text_of_nodes(started.nodes));
     return started;
   }
   const int workers = spec.workers ? spec.workers->count : 1;

@@ -11,6 +11,8 @@
 #include "apps/tune/commands/cli_commands.h"
 #include "apps/tune/dispatch.h"
 #include "apps/tune/output.h"
+#include "tuner/base/error.h"
+#include "tuner/base/quoted.h"
 #include "tuner/version.h"
 
 namespace tune {
@@ -119,6 +121,13 @@ int run_command_line(std::vector<std::string> arguments) {
   };
   if (std::any_of(line.spec.options.begin(), line.spec.options.end(), is_of_jobs)) {
     line.spec.sbatch = std::exchange(line.spec.command, {});
+  }
+  // No program is called like that.
+  const auto& words = line.spec.command;
+  if (command.get_name() == "resume" && !words.empty() && words.front().starts_with('-')) {
+    throw user_error(as_quoted(words.front()) +
+                     " stands behind '--': an option for sbatch needs --agent-jobs N before it, "
+                     "also where the search has had some");
   }
   print_each_notice(options_behind_hyphens(command, line.spec.command));
   return carry_out(command.get_name(), line);

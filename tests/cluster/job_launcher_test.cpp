@@ -265,6 +265,13 @@ TEST_CASE("A list of jobs that is damaged is said with what to do", "[cluster][j
   }
 }
 
+TEST_CASE("A job must have more time than twice the margin", "[cluster][jobs]") {
+  FakeSlurm slurm;
+  write_job_list(slurm.dir.path(), {{"e-1", "12"}});  // so Slurm is not asked
+  CHECK_NOTHROW(check_agent_jobs(slurm.dir.path(), "5", {}, 149));
+  CHECK_THROWS_WITH(check_agent_jobs(slurm.dir.path(), "5", {}, 150), Contains("twice the 150 s"));
+}
+
 TEST_CASE("An sbatch that is not waited for takes no job along that runs on this machine",
           "[cluster][jobs]") {
   FakeSlurm slurm;

@@ -330,8 +330,8 @@ void JobLauncher::ask_for_more(Seconds now) {
   if (!wants_job(policy, use_, jobs_)) return;
   if (policy.time_s <= lead_s(policy, use_)) {
     stopped_ = "no more jobs are asked for: a save takes up to " +
-               std::to_string(static_cast<long>(use_.longest_save_s)) + " s, for which a job of " +
-               options_.jobs.time + " is too short (--time)";
+               std::to_string(static_cast<long>(use_.longest_save_s)) +
+               " s, for which a job of --time " + options_.jobs.time + " is too short";
     options_.notice(stopped_);
     return;
   }

@@ -131,8 +131,8 @@ void check_agent_jobs(const fs::path& experiment, const std::string& time,
     throw user_error("--time must be like 30 (minutes), 8:00:00 or 1-12:00:00, got " +
                      as_quoted(time));
   }
-  if (*time_s < 2 * margin_s) {
-    throw user_error("--time " + time + " is shorter than twice the " +
+  if (*time_s <= 2 * margin_s) {
+    throw user_error("--time " + time + " is no longer than twice the " +
                      std::to_string(static_cast<long>(margin_s)) +
                      " s before a job's end in which its trials are saved (--job-margin-s)");
   }

@@ -68,8 +68,8 @@ void check_request(const SubmitRequest& request) {
     throw user_error("--time must be like 30 (minutes), 8:00:00 or 1-12:00:00, got " +
                      as_quoted(request.time));
   }
-  if (*time_s < 2 * request.margin_s) {
-    throw user_error("--time " + request.time + " is shorter than twice the " +
+  if (*time_s <= 2 * request.margin_s) {
+    throw user_error("--time " + request.time + " is no longer than twice the " +
                      std::to_string(static_cast<long>(request.margin_s)) +
                      " s before the end in which all trials are saved (--margin)");
   }
