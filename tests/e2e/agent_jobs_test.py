@@ -142,6 +142,7 @@ class AgentJobsTest(DriverCase):
         self.assertIn("--time must be", self.refused(*run, *jobs, "--time", "soon"))
         self.assertIn("need time", self.refused(*run, *jobs))
         self.assertIn("agent_jobs", self.refused(*run, "--time", "10"))
+        self.assertIn("needs --agent-jobs", self.refused("resume", "results/spec", "--", "--cpus-per-task=1"))
         self.assertIn("from 1", self.refused(*run, "--agent-jobs", "0", "--time", "10"))
         self.assertIn("leave hosts and type", self.refused(*WORDS, "--hosts", "oak"))
         self.assertIn("leave hosts and type", self.refused(*WORDS, "--cluster", "slurm"))
@@ -193,11 +194,19 @@ class AgentJobsTest(DriverCase):
             self.assertRegex(said, r"node n\d:\d+ has left: no trial has a use for it")
         self.assertEqual(len(self.jobs()), 2)
 
-    def test_a_job_that_waits_is_named_and_an_interrupt_takes_it_out_of_the_queue(self):
+    def with_scancel(self, text):
+        """An environment in which that is scancel."""
+        os.mkdir(self.path("bin"))
+        self.write("bin/scancel", f"#!/bin/sh\n{text}\n")
+        os.chmod(self.path("bin/scancel"), 0o755)
+        return {**os.environ, "PATH": self.path("bin") + ":" + os.environ["PATH"]}
+
+    def test_a_job_that_waits_is_named_and_so_it_is_where_an_interrupt_does_not_end_it(self):
         self.spec({"iterations": 1}, num_samples=8)
         text = "Slurm: 2 jobs pending (JobHeldUser)"
+        environment = self.with_scancel("echo Socket timed out >&2; exit 1")
         with open(self.path("said"), "w", encoding="utf-8") as said:
-            driver = self.start(*WORDS, "--", "--hold", stdout=said)
+            driver = self.start(*WORDS, "--", "--hold", stdout=said, env=environment)
         self.wait_until(lambda: f"waiting for {text}" in self.read("said"), "it is said what is awaited")
         waits = ["status", "results/spec"]
         self.assertIn(text, self.tune(*waits).out)
@@ -207,6 +216,12 @@ class AgentJobsTest(DriverCase):
         driver.send_signal(signal.SIGINT)
         self.assertEqual(driver.wait(LIMIT_S), 130)
         self.assertEqual(self.read("said").count("waiting for Slurm"), 1)
+        # Slurm has refused that, in three tries.
+        jobs = self.left()
+        self.assertEqual(len(jobs), 2)
+        self.assertEqual(sorted(job["id"] for job in self.listed()), sorted(jobs))
+        self.assertRegex(self.read("said"), r"not known to have ended: .*; end with: scancel \d+ \d+ \(Socket")
+        self.assertIn("2 jobs that it had left in Slurm have been ended", self.tune("stop", "results/spec").out)
         self.assertEqual(self.left(), [])
         self.assertEqual(self.listed(), [])
 

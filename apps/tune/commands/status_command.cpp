@@ -95,7 +95,8 @@ void add_lines(const AgentJobsSeen& jobs, std::vector<std::pair<std::string, std
   for (const ListedJob& listed : jobs.listed) {
     if (++count > most) break;
     const QueuedJob* const queued = find(jobs, listed);
-    std::string text = listed.id.empty() ? "of which no number is known" : listed.id;
+    std::string text =
+        listed.id.empty() ? listed.name + ", of which no number is known" : listed.id;
     if (queued != nullptr) {
       text += " " + queued->state;
       if (!queued->reason.empty() && queued->reason != "None") text += " (" + queued->reason + ")";
