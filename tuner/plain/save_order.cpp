@@ -130,29 +130,23 @@ void SaveOrder::note_until_result(double until_s) {
   if (untils_ < until_s_.size()) until_s_.at(untils_++) = until_s;
 }
 
-/// The middle one of those that are known.
-double SaveOrder::usual_until_s() const {
+/// Of those that are known the one that so many are shorter than.
+double SaveOrder::until_s(std::size_t shorter) const {
   std::array<double, 7> sorted = until_s_;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(untils_ / 2);
-  std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(untils_));
-  return *middle;
-}
-
-/// Of those that lie near: where every other one is far, the middle one may be.
-double SaveOrder::near_until_s() const {
-  std::array<double, 7> sorted = until_s_;
-  std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(untils_));
-  return sorted[untils_ / 4];
+  const auto wanted = sorted.begin() + static_cast<std::ptrdiff_t>(shorter);
+  std::nth_element(sorted.begin(), wanted, sorted.begin() + static_cast<std::ptrdiff_t>(untils_));
+  return *wanted;
 }
 
 bool SaveOrder::may_be_of_first(double until_s, bool is_restored) const {
   if (untils_ == 0) return !is_restored || until_s <= short_s + PrintTime::read_lag_s;
-  return until_s <= far_factor * usual_until_s() + PrintTime::read_lag_s;
+  return until_s <= far_factor * this->until_s(untils_ / 2) + PrintTime::read_lag_s;
 }
 
 bool SaveOrder::is_far(double until_s) const {
   constexpr double held_up_s = 0.15;
-  return untils_ > 0 && until_s > far_factor * near_until_s() + held_up_s;
+  // Where every other one is far, the middle one may be.
+  return untils_ > 0 && until_s > far_factor * this->until_s(untils_ / 4) + held_up_s;
 }
 
 void SaveOrder::note_saves(int saves) {

@@ -104,8 +104,7 @@ class SaveOrder {
  private:
   bool is_loose() const;
   bool is_behind_results() const;
-  double usual_until_s() const;
-  double near_until_s() const;
+  double until_s(std::size_t shorter) const;
 
   std::int64_t after_ = 0;
   std::int64_t before_ = 0;
