@@ -207,7 +207,7 @@ TEST_CASE("At the end a job is ended whose agent does not leave", "[cluster][job
   CHECK(slurm.listed().empty());
 }
 
-TEST_CASE("At the end an sbatch under way is waited for, and its job ended; nothing follows it",
+TEST_CASE("At the end an sbatch under way is waited for, and its job ended, and no job follows",
           "[cluster][jobs]") {
   FakeSlurm slurm;
   slurm.put("sbatch", "touch $AT/asked; until test -e $AT/go; do sleep 0.02; done; echo 4711");
