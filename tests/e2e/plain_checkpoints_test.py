@@ -352,8 +352,11 @@ def save(*_):
 signal.signal(signal.SIGTERM, save)
 while epoch < 40:
     time.sleep(0.05)
+    # Else it may save what it has not printed: of that nobody could know the result.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     epoch += 1
-    print(f"loss: {1 / epoch}")
+    print(f"loss: {1 / epoch}", flush=True)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
 save()
 """)
         self.write("late.json", {
