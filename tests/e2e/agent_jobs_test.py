@@ -45,8 +45,8 @@ class AgentJobsTest(DriverCase):
         super().spec(config, **{"max_concurrent_trials": None, "resources_per_trial": {"cpu": 1}, **fields})
 
     def jobs(self, *states):
-        """Numbers of this test's jobs in one of these states; all without."""
-        return [job for _, job, state in queue() if job not in self.before and (not states or state in states)]
+        """Numbers of this test's jobs in one of these states; all without. Slurm lists them in any order."""
+        return sorted(job for _, job, state in queue() if job not in self.before and (not states or state in states))
 
     def left(self):
         return self.jobs("PENDING", "RUNNING", "COMPLETING")
