@@ -32,6 +32,7 @@ class Driver {
   ~Driver() {
     leave_ = true;
     reactor_->wake();
+    is_woken_ = true;
     thread_.join();
   }
 
@@ -53,9 +54,12 @@ class Driver {
         reactor.answer(wish.id, {true, "so be it", {TrialId{3}}});
       }
     }
+    // A client that leaves may end the last wait, too, and the reactor is to outlive who wakes it.
+    while (!is_woken_) std::this_thread::yield();
   }
 
   std::atomic<bool> leave_ = false;
+  std::atomic<bool> is_woken_ = false;
   std::atomic<bool> listens_ = false;
   AsioReactor* reactor_ = nullptr;
   std::thread thread_;
