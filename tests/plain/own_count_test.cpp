@@ -101,6 +101,12 @@ TEST_CASE("A count that a trial's log has is known without the results before it
   CHECK_FALSE(count.would_be_of(8, "step 140: 2"));
   count.note(7, "step 140: 1");
   CHECK(count.is_of(7, "step 140: 2"));
+  OwnCount early;
+  early.know(1, "step 0: 1");
+  CHECK_FALSE(early.is_of(2, "step 20: 2"));
+  early.know(2, "step 20: 1");
+  CHECK(early.is_of(2, "step 20: 2"));
+  CHECK_FALSE(early.is_of(2, "step 0: 2"));
 }
 
 TEST_CASE("A count has a name, wherever it stands in the line", "[unit][plain]") {

@@ -98,7 +98,10 @@ void OwnCount::note(std::int64_t iteration, std::string_view line, bool is_resto
 
 void OwnCount::know(std::int64_t iteration, std::string_view line) {
   const std::string count = count_of_line(line);
-  if (iteration >= 1 && !count.empty() && !has(count)) counts_.try_emplace(iteration, count);
+  if (iteration < 1 || count.empty() || has(count)) return;
+  // Two in a row that a log has are as good as what two runs have counted alike.
+  const bool is_new = counts_.try_emplace(iteration, count).second;
+  if (is_new && counts_.contains(iteration - 1)) confirmed_ = std::max(confirmed_, iteration);
 }
 
 bool OwnCount::is_of(std::int64_t iteration, std::string_view line) const {
