@@ -815,15 +815,20 @@ TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost"
   CHECK(named.front().ahead.empty());
 }
 
-/// A program that prints at each second, and is told to end 0.1 s after its third result.
-SaveFold::Named saved_on_signal(SaveOrders& orders, double begun_s, SaveFold::End how) {
-  SaveFold fold(orders, SavedWhen::after_result);
+/// Its program prints at each second from 1001 on, and its trial takes what it prints.
+void print_three_results(SaveFold& fold) {
   fold.begin(0, {});
   for (std::int64_t i = 1; i <= 3; ++i) {
     fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i),
                {1000.0 + static_cast<double>(i)});
     (void)fold.take();
   }
+}
+
+/// The program is told to end 0.1 s after its third result.
+SaveFold::Named saved_on_signal(SaveOrders& orders, double begun_s, SaveFold::End how) {
+  SaveFold fold(orders, SavedWhen::after_result);
+  print_three_results(fold);
   fold.leave();
   const auto ns = static_cast<std::int64_t>(begun_s * 1e9);
   SavedFiles saved{{"/saved", "last", true, {{"", 1, 1, ns}}}, {3, 0}, ns};
@@ -854,12 +859,7 @@ TEST_CASE("Who saves first and stops between a save and its result may have one 
   for (const bool is_epoch : {true, false}) {
     SaveOrders orders;
     SaveFold fold(orders, SavedWhen::before_result);
-    fold.begin(0, {});
-    for (std::int64_t i = 1; i <= 3; ++i) {
-      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i),
-                 {1000.0 + static_cast<double>(i)});
-      (void)fold.take();
-    }
+    print_three_results(fold);
     const auto ns = static_cast<std::int64_t>((is_epoch ? 1003.2 : 1003.01) * 1e9);
     fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {3, 0}, ns}, false, 1004);
     fold.end(SaveFold::End::done);
