@@ -40,7 +40,8 @@ LaunchSpec full_spec() {
                             .earlier = ValueRange{0.25, 3},
                             .last = 0.5,
                             .is_unmonitored = true,
-                            .stop_signal = 12};
+                            .stop_signal = 12,
+                            .donor_logs = {"/shared/trial_00002/stdout.log"}};
   return spec;
 }
 

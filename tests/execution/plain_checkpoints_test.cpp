@@ -530,6 +530,7 @@ struct Restoring {
   std::string count = {};  ///< an expression for `training_iteration`
   std::optional<SavedWhen> saved = {};
   std::string earlier = {};  ///< what its trial's log had before
+  std::string donor = {};    ///< the log of the trial whose copy it is; empty: it is none
   std::string restored = R"({"loss":3.1234})";
   const TempDir dir;
 
@@ -551,6 +552,10 @@ struct Restoring {
     reading.checkpoints->saved = saved;
     if (!count.empty()) reading.metrics.push_back({"training_iteration", count});
     reading.begins_with_guess = is_guess;
+    if (!donor.empty()) {
+      std::ofstream(dir.path() / "donor") << donor;
+      reading.donor_logs = {dir.path() / "donor"};
+    }
     if (from > 0) {
       reading.restored = parse_metrics(restored);
       reading.checkpoints->known = {{dir.path(), "last", true, {}}};
@@ -648,6 +653,25 @@ TEST_CASE("A trial's own log tells that its program shows its checkpoint's step 
     CHECK(search.lines_taken(results, printed.c_str()) == std::vector<double>{3.5});
     CHECK(search.lines_taken(results, ("step " + next + ": loss 3.25\n").c_str()) ==
           std::vector<double>{3.25});
+  }
+}
+
+TEST_CASE("The log of the trial whose copy it is tells which step a program shows once more",
+          "[unit][plain]") {
+  // The donor has gone on since, and what the trial was before it became a copy counted otherwise.
+  const char* const donor =
+      "step 0: loss 9.125\nstep 20: loss 8.125\nstep 40: loss 7.125\nstep 60: loss 6.125\n"
+      "step 80: loss 5.125\n";
+  const char* const before = "step 0: loss 7.125\nstep 10: loss 8.5\nstep 30: loss 9.5\n";
+  for (const bool is_there : {true, false}) {
+    CAPTURE(is_there);
+    Restoring search{.habits = {},
+                     .earlier = before,
+                     .donor = is_there ? donor : "",
+                     .restored = R"({"loss":7.125})"};
+    // An evaluation of random batches has other numbers each time.
+    const auto told = search.told(3, "step 40: loss 7.5\nstep 60: loss 6.5\n");
+    CHECK(told.losses.size() == (is_there ? 1 : 2));
   }
 }
 

@@ -513,13 +513,18 @@ TEST_CASE(
       "train loss: 9\ntrain loss: 9\nval loss: 1\ntrain loss: 8\nval loss: 0.5\n";
   const TempDir dir;
   const auto log = dir.path() / "log";
-  const auto counted = [&](std::optional<double> last) {
-    std::ofstream(log) << earlier;
+  const auto counted = [&](std::optional<double> last, bool is_copy = false) {
+    std::ofstream(log) << (is_copy ? "" : earlier);
     PlainHabits habits;
     PlainReading reading{{{"loss", ""}}, {"loss"}};
     reading.last = last;
+    if (is_copy) {  // of a trial that has had that, and gone on
+      std::ofstream(dir.path() / "donor") << earlier << "train loss: 7\nval loss: 0.25\n";
+      reading.donor_logs = {dir.path() / "donor"};
+      reading.restored = parse_metrics(R"({"loss":0.5})");
+    }
     PlainSession session(LaunchId(1), reading, habits, log, log);
-    session.begin(earlier.size(), earlier.size());
+    session.begin(is_copy ? 0 : earlier.size(), is_copy ? 0 : earlier.size());
     protocol::Start start;
     start.iteration = 2;
     session.on_command(start);
@@ -529,6 +534,8 @@ TEST_CASE(
   CHECK(counted(8) == Phase::training);
   CHECK(counted(3) == std::nullopt);
   CHECK(counted({}) == std::nullopt);
+  // What it had before it became a copy tells nothing of that.
+  CHECK(counted(8, true) == Phase::validation);
 }
 
 TEST_CASE(

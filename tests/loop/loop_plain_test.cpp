@@ -183,6 +183,27 @@ class ClonesLate : public Scheduler {
 
 }  // namespace
 
+TEST_CASE("A copy of a program knows the logs of the trial that has saved what it goes on from",
+          "[loop][plain]") {
+  Harness harness;
+  harness.trials = 2;
+  harness.iterations = 8;
+  make_plain(harness);
+  harness.spec.checkpoint_config = {.checkpoint_frequency = 1};
+  harness.make_scheduler = [] { return std::make_unique<ClonesLate>(); };
+  harness.program.step = [](const Json& config, std::int64_t iteration) {
+    return FakeStep{.metrics = R"({"loss":)" + std::to_string(iteration) + "}",
+                    .takes_s = config["x"] == 0 ? 1.0 : 2.0};
+  };
+  (void)harness.run();
+  REQUIRE(harness.specs.size() == 3);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(harness.specs[i].plain->donor_logs.empty());
+  const PlainReading& clone = *harness.specs.back().plain;
+  REQUIRE(clone.donor_logs.size() == 2);
+  CHECK(clone.donor_logs.front() == harness.specs.front().stdout_path);
+  CHECK(clone.donor_logs.back() == harness.specs.front().stderr_path);
+}
+
 TEST_CASE("A copy of a program at its end that refuses to go on has not failed", "[loop][plain]") {
   const bool is_plain = GENERATE(true, false);
   Harness harness;

@@ -45,7 +45,7 @@ inline constexpr int members_of<PlainMetric> = 2;
 template <>
 inline constexpr int members_of<PlainWatch> = 9;
 template <>
-inline constexpr int members_of<PlainReading> = 11;
+inline constexpr int members_of<PlainReading> = 12;
 template <>
 inline constexpr int members_of<Preload> = 4;
 template <>
@@ -162,6 +162,9 @@ auto members(Struct& value) {
   } else if constexpr (count == 11) {
     auto& [a, b, c, d, e, f, g, h, i, j, k] = value;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+  } else if constexpr (count == 12) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
   } else {
     static_assert(count == 14);
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value;

@@ -119,6 +119,9 @@ struct PlainReading {
       false;  ///< what it prints is nobody's: another of its trial's processes reports
   /// One that is mute and told to stop gets this signal. None: it is not told.
   std::optional<int> stop_signal = {};
+  /// Of the trial whose checkpoint it goes on from, where that is another one: standard output, and
+  /// standard error if that has a file of its own.
+  std::vector<std::filesystem::path> donor_logs = {};
 };
 
 }  // namespace tune

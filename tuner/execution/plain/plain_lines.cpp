@@ -60,7 +60,7 @@ void PlainSession::learn(std::int64_t iteration) {
   known = counted;  // these lines alone settle nothing
 }
 
-/// What earlier drivers have seen of its count is not kept, but its own log has it. `lines`: of
+/// What earlier drivers have seen of its count is not kept, but the log has it. `lines`: of
 /// results; those with a place in `places` have the values of its checkpoint's, and tell its count,
 /// unless two of them have different ones.
 void PlainSession::note_restored(std::int64_t iteration, const std::vector<std::string>& lines,
@@ -80,7 +80,6 @@ void PlainSession::note_restored(std::int64_t iteration, const std::vector<std::
   if (!known) return;
   restored_count_ = *std::move(known);
   if (counts_from_guess_) return;
-  // A clone's own log does not have the line of its donor's result, and here it is known.
   std::int64_t results = 0;
   const auto counting = counting_up_to(lines, places.back(), restored_lines);
   for (const std::size_t i : counting) {
@@ -88,15 +87,30 @@ void PlainSession::note_restored(std::int64_t iteration, const std::vector<std::
   }
 }
 
-/// The whole lines that its logs have last from before it was launched, first of one log, then of
-/// the other.
+/// The whole lines that were printed last before it was launched, first those of one log, then of
+/// the other: by its own trial, or by the one that has saved what it goes on from. Its own trial
+/// was another model before it became a copy, and its log lacks the results that the copy has.
 std::vector<PlainSession::EarlierLine> PlainSession::earlier_lines() const {
+  if (!donor_logs_.empty()) {
+    LaunchLogs donor;
+    donor.open(donor_logs_.front(), donor_logs_.back());
+    const LogSizes ends = donor.look();
+    auto lines = lines_before(donor, {ends.stdout_bytes, ends.stderr_bytes}, donor_tail_bytes);
+    if (!lines.empty()) return lines;
+  }
+  return lines_before(*files_, {logs_.front().at, logs_.back().at}, tail_bytes);
+}
+
+std::vector<PlainSession::EarlierLine> PlainSession::lines_before(LaunchLogs& files,
+                                                                  std::array<std::uint64_t, 2> ends,
+                                                                  std::size_t most_bytes) const {
   std::vector<EarlierLine> all;
   for (std::size_t log = 0; log < logs_.size(); ++log) {
-    const std::uint64_t begin = logs_[log].at;
-    const std::string earlier = files_->before(log, begin, tail_bytes);
+    const std::string earlier = files.before(log, ends.at(log), most_bytes);
     std::string_view whole = earlier;
-    if (whole.size() < begin) whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
+    if (whole.size() < ends.at(log)) {
+      whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);
+    }
     LineSplitter lines;
     lines.add(whole, [&](std::string_view line, bool overwritten) {
       all.push_back({log, std::string(line), overwritten});

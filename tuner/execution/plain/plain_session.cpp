@@ -38,8 +38,9 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
       ahead_(std::move(reading.ahead)),
       begins_with_guess_(reading.begins_with_guess),
       counts_from_guess_(reading.counts_from_guess),
-      last_(reading.last),
+      last_(reading.donor_logs.empty() ? reading.last : reading.restored.find(closing_.front())),
       restored_(std::move(reading.restored)),
+      donor_logs_(std::move(reading.donor_logs)),
       is_mute_(reading.is_unmonitored),
       saves_by_itself_(reading.checkpoints.has_value()),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {

@@ -106,6 +106,8 @@ class PlainSession {
   };
   void learn(std::int64_t iteration);
   std::vector<EarlierLine> earlier_lines() const;
+  std::vector<EarlierLine> lines_before(LaunchLogs& files, std::array<std::uint64_t, 2> ends,
+                                        std::size_t most_bytes) const;
   void note_restored(std::int64_t iteration, const std::vector<std::string>& lines,
                      const std::vector<std::size_t>& places);
   bool read(std::size_t log);
@@ -173,7 +175,9 @@ class PlainSession {
   void say_unknown_order(std::vector<Wakeup>& wakeups);
   std::string way_to_mean(std::string_view line) const;
   static constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
-  static constexpr std::size_t restored_lines = 3;      ///< see OwnCount
+  /// Of each of a donor's, which may have gone on since it saved.
+  static constexpr std::size_t donor_tail_bytes = 256 * 1024;
+  static constexpr std::size_t restored_lines = 3;  ///< see OwnCount
   std::string tail() const;
 
   LaunchId launch_;
@@ -206,9 +210,11 @@ class PlainSession {
   std::vector<PrintedResult> ahead_;  ///< until it starts: what its checkpoint has
   const bool begins_with_guess_;
   const bool counts_from_guess_;
-  const std::optional<double> last_;       ///< see PlainReading
-  const Metrics restored_;                 ///< the result of its checkpoint; none: it has none
-  bool has_result_of_checkpoint_ = false;  ///< it has printed that first
+  /// Of the trial whose log is read: its last result, or a donor's that it goes on from.
+  const std::optional<double> last_;
+  const Metrics restored_;  ///< the result of its checkpoint; none: it has none
+  const std::vector<std::filesystem::path> donor_logs_;  ///< see PlainReading
+  bool has_result_of_checkpoint_ = false;                ///< it has printed that first
   struct First {
     std::int64_t iteration = 0;
     std::string line;

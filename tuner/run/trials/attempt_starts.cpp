@@ -249,7 +249,7 @@ void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source
     for (LaunchSpec& each : processes) {
       make_plain(each, spec_, trial(id), attempt->source.plain);
     }
-    note_earlier(*processes.front().plain, id);
+    note_earlier(*processes.front().plain, *attempt);
     note_restored(*attempt);
   }
   attempt->life.apply(AttemptEvent::begin);
@@ -259,8 +259,15 @@ void Attempts::prepared(TrialId id, int number, CheckpointManager::Source source
 
 /// What its trial has come to tells which of a program's lines are results, what the search has
 /// saved which of them a save has.
-void Attempts::note_earlier(PlainReading& reading, TrialId id) const {
+void Attempts::note_earlier(PlainReading& reading, const Attempt& attempt) const {
+  const TrialId id = attempt.trial;
   const std::string& metric = reading.closing.front();
+  const auto [owner, index] = attempt.source.checkpoint;
+  if (index != 0 && owner != id) {
+    const auto donor = paths::trial(launch_.experiment_dir, owner);
+    reading.donor_logs.push_back(paths::standard_output(donor));
+    if (!spec_.merge_output) reading.donor_logs.push_back(paths::standard_error(donor));
+  }
   const MetricSummary* const summary = trial(id).summary(metric);
   if (summary != nullptr) reading.last = summary->last;
   if (reading.checkpoints) reading.checkpoints->earlier = save_orders_;

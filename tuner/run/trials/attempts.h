@@ -195,7 +195,7 @@ class Attempts {
   void look_into_failure(Attempt& attempt);
   void blame_disk(Attempt& attempt);
   void close(Attempt& attempt);
-  void note_earlier(PlainReading& reading, TrialId id) const;
+  void note_earlier(PlainReading& reading, const Attempt& attempt) const;
   void look_for_stall(Attempt& attempt);
   void look_for_lost_nodes(Attempt& attempt);
   void look_for_short_jobs(const Attempt& attempt);
