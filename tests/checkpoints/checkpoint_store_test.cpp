@@ -58,8 +58,10 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore keeps results that its trial has not 
   save("a", "");
   ManifestHeader ahead = header;
   ahead.results = {{29, R"({"loss":"NaN"})"}, {30, R"({"loss":0.25,"acc":0.5})"}};
+  ahead.counts = {"step 20", "Schritt \xff 40"};
   store.commit(ahead);
   CHECK(!store.verify(ref));
+  CHECK(store.results(ref).counts == std::vector<std::string>{"step 20", "Schritt \ufffd 40"});
   const auto results = store.results(ref).ahead;
   REQUIRE(results.size() == 2);
   CHECK(results[0].iteration == 29);
@@ -80,6 +82,10 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore keeps results that its trial has not 
   refuses({{{"training_iteration", 30}, {"metrics", Json::object()}},
            {{"training_iteration", 30}, {"metrics", Json::object()}}});
   manifest.erase("results");
+  manifest["counts"] = {"step 20", 40};
+  files.put(first / "manifest.json", manifest.dump());
+  CHECK_THROWS_AS(store.results(ref), Error);
+  manifest.erase("counts");
   files.put(first / "manifest.json", manifest.dump());
   CHECK(store.results(ref).ahead.empty());
   CHECK_FALSE(store.results(ref).is_guess);

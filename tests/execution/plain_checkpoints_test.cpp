@@ -530,8 +530,8 @@ struct Restoring {
   std::string count = {};  ///< an expression for `training_iteration`
   std::optional<SavedWhen> saved = {};
   std::string earlier = {};  ///< what its trial's log had before
-  std::string donor = {};    ///< the log of the trial whose copy it is; empty: it is none
   std::string restored = R"({"loss":3.1234})";
+  std::vector<std::string> counts = {};  ///< that its checkpoint has
   const TempDir dir;
 
   struct Told {
@@ -540,6 +540,7 @@ struct Restoring {
     std::vector<std::string> skipped = {};  ///< notices
     int repeated = 0;                       ///< notices that it begins with its checkpoint's result
     std::vector<bool> guesses = {};         ///< of each checkpoint
+    std::vector<std::string> counts = {};   ///< of the last one
   };
 
   /// What is taken for results of a program that goes on `from` there, or begins, and saves once it
@@ -552,10 +553,7 @@ struct Restoring {
     reading.checkpoints->saved = saved;
     if (!count.empty()) reading.metrics.push_back({"training_iteration", count});
     reading.begins_with_guess = is_guess;
-    if (!donor.empty()) {
-      std::ofstream(dir.path() / "donor") << donor;
-      reading.donor_logs = {dir.path() / "donor"};
-    }
+    reading.counts = counts;
     if (from > 0) {
       reading.restored = parse_metrics(restored);
       reading.checkpoints->known = {{dir.path(), "last", true, {}}};
@@ -579,6 +577,7 @@ struct Restoring {
       for (const Wakeup& wakeup : wakeups) {
         if (const auto* const found = std::get_if<CheckpointFound>(&wakeup)) {
           told.guesses.push_back(found->is_guess);
+          told.counts = found->counts;
         }
         const auto* const remark = std::get_if<LaunchAdvisory>(&wakeup);
         if (remark != nullptr && remark->what == LaunchAdvisory::What::skipped) {
@@ -635,43 +634,34 @@ TEST_CASE("Who counts on from a guess does not tell which counts the iterations 
   CHECK(search.lines_taken(3, "epoch 4: loss 1.8\n") == std::vector<double>{1.8});
 }
 
-TEST_CASE("A trial's own log tells that its program shows its checkpoint's step once more",
-          "[unit][plain]") {
-  for (const int results : {2, 3, 5}) {
-    CAPTURE(results);
-    std::string earlier;
-    for (int i = 0; i < results; ++i) {
-      earlier += "step " + std::to_string(20 * i) + ": loss " + std::to_string(9 - i) + ".125\n";
+TEST_CASE("A checkpoint tells which step its program shows once more", "[unit][plain]") {
+  using Counts = std::vector<std::string>;
+  for (const std::string metrics : {R"({"loss":9.125})", "{}"}) {
+    for (const int results : {2, 3, 5}) {
+      CAPTURE(metrics, results);
+      std::string before;
+      for (int i = 0; i < results; ++i) before += "step " + std::to_string(20 * i) + ": loss 9\n";
+      Restoring first{.habits = {}};
+      const Counts counts = first.told(0, before).counts;
+      const std::string last = std::to_string(20 * (results - 1)),
+                        next = std::to_string(20 * results);
+      REQUIRE(counts.back() == "step " + last);
+      // A driver that has seen nothing of that.
+      Restoring search{.habits = {}, .restored = metrics, .counts = counts};
+      // An evaluation of random batches has other numbers each time.
+      const auto told =
+          search.told(results, "step " + last + ": loss 4.5\nstep " + next + ": loss 3.5\n");
+      CHECK(told.losses == std::vector<double>{3.5});
+      CHECK(told.counts.back() == "step " + next);
+      CHECK(told.counts.size() == std::min<std::size_t>(LastCounts::most_kept, counts.size() + 1));
+      CHECK(search.lines_taken(results, ("step " + next + ": loss 3.25\n").c_str()) ==
+            std::vector<double>{3.25});
+      // What it saves again before it has trained further is of the same result.
+      Restoring again{.habits = {}, .restored = metrics, .counts = counts};
+      const auto nothing = again.told(results, "step " + last + ": loss 4.5\n");
+      CHECK(nothing.losses.empty());
+      CHECK(nothing.counts == counts);
     }
-    Restoring search{.habits = {},
-                     .earlier = earlier,
-                     .restored = R"({"loss":)" + std::to_string(10 - results) + ".125}"};
-    const std::string last = std::to_string(20 * (results - 1)),
-                      next = std::to_string(20 * results);
-    // An evaluation of random batches has other numbers each time.
-    const std::string printed = "step " + last + ": loss 4.5\nstep " + next + ": loss 3.5\n";
-    CHECK(search.lines_taken(results, printed.c_str()) == std::vector<double>{3.5});
-    CHECK(search.lines_taken(results, ("step " + next + ": loss 3.25\n").c_str()) ==
-          std::vector<double>{3.25});
-  }
-}
-
-TEST_CASE("The log of the trial whose copy it is tells which step a program shows once more",
-          "[unit][plain]") {
-  // The donor has gone on since, and what the trial was before it became a copy counted otherwise.
-  const char* const donor =
-      "step 0: loss 9.125\nstep 20: loss 8.125\nstep 40: loss 7.125\nstep 60: loss 6.125\n"
-      "step 80: loss 5.125\n";
-  const char* const before = "step 0: loss 7.125\nstep 10: loss 8.5\nstep 30: loss 9.5\n";
-  for (const bool is_there : {true, false}) {
-    CAPTURE(is_there);
-    Restoring search{.habits = {},
-                     .earlier = before,
-                     .donor = is_there ? donor : "",
-                     .restored = R"({"loss":7.125})"};
-    // An evaluation of random batches has other numbers each time.
-    const auto told = search.told(3, "step 40: loss 7.5\nstep 60: loss 6.5\n");
-    CHECK(told.losses.size() == (is_there ? 1 : 2));
   }
 }
 
@@ -756,28 +746,19 @@ TEST_CASE("A program that goes on behind what its checkpoint claims has saved be
   }
 }
 
-TEST_CASE("A driver that has seen no count learns it from what its trial has printed before",
-          "[unit][plain]") {
+TEST_CASE("A driver that has seen no count learns it from the checkpoint", "[unit][plain]") {
   struct Sample {
-    const char* earlier;
+    std::vector<std::string> counts;
     int first;
     double iteration;
   };
-  const char* const usual = "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.5\n";
-  const char* const further =
-      "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.5\nepoch 4: loss 3.5\n";
-  const char* const again = "epoch 2: loss 5.5\nepoch 2: loss 5.25\nepoch 3: loss 4.5\n";
-  const char* const twice =
-      "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.5\nepoch 4: loss 4.5\n";
-  const char* const restarted =
-      "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.5\nepoch 2: loss 5.5\nepoch 3: "
-      "loss 4.5\n";
-  const char* const other = "epoch 1: loss 6.5\nepoch 2: loss 5.5\nepoch 3: loss 4.25\n";
-  for (const Sample& sample :
-       {Sample{usual, 5, 5}, Sample{usual, 4, 4}, Sample{further, 5, 5}, Sample{again, 5, 4},
-        Sample{other, 5, 4}, Sample{twice, 5, 4}, Sample{restarted, 5, 5}}) {
-    CAPTURE(sample.earlier, sample.first);
-    Restoring search{.habits = {}, .earlier = sample.earlier, .restored = R"({"loss":4.5})"};
+  const Sample samples[] = {{{"epoch 1", "epoch 2", "epoch 3"}, 5, 5},
+                            {{"epoch 1", "epoch 2", "epoch 3"}, 4, 4},
+                            {{"epoch 3"}, 5, 4},
+                            {{}, 5, 4}};
+  for (const Sample& sample : samples) {
+    CAPTURE(sample.counts, sample.first);
+    Restoring search{.habits = {}, .restored = R"({"loss":4.5})", .counts = sample.counts};
     const auto told = search.told(3, epochs(sample.first, 2), true);
     CHECK(told.iterations == std::vector<double>{sample.iteration, sample.iteration + 1});
     const bool is_proven = search.habits.orders.of("last")->known() == SavedWhen::before_result;

@@ -75,25 +75,43 @@ TEST_CASE("Counts of which some differ in their step tell nothing of iterations 
   CHECK_FALSE(backwards.would_be_of(4, "left 5: 1"));
 }
 
-TEST_CASE("What stands twice in a log, since it was trained again, counts once", "[unit][plain]") {
-  const auto counting = [](const std::vector<int>& steps) {
-    std::vector<std::string> lines;
-    for (const int step : steps) lines.push_back("step " + std::to_string(step) + ": 1");
-    std::vector<int> found;
-    for (const std::size_t i : counting_up_to(lines, lines.size() - 1, 3)) {
-      found.push_back(steps[i]);
-    }
-    return found;
-  };
-  using Steps = std::vector<int>;
-  CHECK(counting({20, 40, 60, 80}) == Steps{40, 60, 80});
-  CHECK(counting({140, 160, 160, 180}) == Steps{140, 160, 180});  // evaluated after a restore
-  CHECK(counting({80, 100, 120, 80, 100}) == Steps{80, 100});     // trained again behind one
-  CHECK(counting({60, 80, 100, 80, 100}) == Steps{60, 80, 100});
+TEST_CASE("The last counts up to a result are those that count upwards to it", "[unit][plain]") {
+  using Counts = std::vector<std::string>;
+  LastCounts counts;
+  CHECK(counts.up_to(1).empty());
+  for (int i = 1; i <= 5; ++i) counts.note(i, "step " + std::to_string(20 * i) + ": loss 1.5");
+  CHECK(counts.up_to(5) == Counts{"step 60", "step 80", "step 100"});
+  CHECK(counts.up_to(2) == Counts{"step 20", "step 40"});
+  CHECK(counts.up_to(6).empty());
+  counts.note(6, "loss 1.5");  // it has none
+  counts.note(7, "step 140: loss 1.5");
+  CHECK(counts.up_to(6).empty());
+  CHECK(counts.up_to(7) == Counts{"step 140"});
+  counts.note(9, "step 180: loss 1.5");  // the one between is missing
+  CHECK(counts.up_to(9) == Counts{"step 180"});
+  counts.note(10, "step 20: loss 1.5");  // it counts anew
+  CHECK(counts.up_to(10) == Counts{"step 20"});
+  counts.note(11, "step 20: loss 1.5");
+  CHECK(counts.up_to(11) == Counts{"step 20"});
+  counts.note(12, "epoch 30: loss 1.5");
+  CHECK(counts.up_to(12) == Counts{"epoch 30"});
 }
 
-TEST_CASE("A count that a trial's log has is known without the results before it",
+TEST_CASE("Who goes on has the counts of what it goes on from, and forgets those long past",
           "[unit][plain]") {
+  using Counts = std::vector<std::string>;
+  LastCounts counts;
+  counts.begin(7, {"epoch 6", "epoch 7"});
+  CHECK(counts.up_to(7) == Counts{"epoch 6", "epoch 7"});
+  CHECK(counts.up_to(6) == Counts{"epoch 6"});
+  counts.note(8, "epoch 8: loss 1.5");
+  CHECK(counts.up_to(8) == Counts{"epoch 6", "epoch 7", "epoch 8"});
+  for (int i = 9; i <= 1'000; ++i) counts.note(i, "epoch " + std::to_string(i));
+  CHECK(counts.up_to(8).empty());
+  CHECK(counts.up_to(1'000) == Counts{"epoch 998", "epoch 999", "epoch 1000"});
+}
+
+TEST_CASE("A count that a checkpoint has is known without the results before it", "[unit][plain]") {
   OwnCount count;
   for (int i = 4; i <= 6; ++i) count.know(i, "step " + std::to_string(20 * i) + ": 1");
   CHECK(count.is_of(6, "step 120: 2"));

@@ -30,9 +30,10 @@ struct ResultAhead {
 
 /// What the manifest of a plain program's checkpoint says of results.
 struct SavedResults {
-  std::string metrics = "{}";           ///< JSON text; of the last one
-  std::vector<ResultAhead> ahead = {};  ///< see ManifestHeader::results
-  bool is_guess = false;                ///< see ManifestHeader
+  std::string metrics = "{}";            ///< JSON text; of the last one
+  std::vector<ResultAhead> ahead = {};   ///< see ManifestHeader::results
+  std::vector<std::string> counts = {};  ///< see ManifestHeader
+  bool is_guess = false;                 ///< see ManifestHeader
 };
 
 /// What the manifest says besides the files.
@@ -44,6 +45,8 @@ struct ManifestHeader {
   std::string config = "{}";         ///< JSON text; empty: none
   std::vector<RankPart> parts = {};  ///< by rank; empty where nobody has a rank
   std::vector<ResultAhead> results = {};  ///< mostly none; the last one is of `iteration`
+  /// What a plain program itself calls its last results up to `iteration`, such as "step 60".
+  std::vector<std::string> counts = {};
   /// It is a guess which result the checkpoint is of: of a program that saves by itself it is not
   /// known whether it saves before or after it prints a result, so the model may be of a later one.
   bool is_guess = false;

@@ -61,6 +61,12 @@ std::string results_text(const std::vector<ResultAhead>& results) {
   return text + "\n]";
 }
 
+std::string counts_text(const std::vector<std::string>& counts) {
+  if (counts.empty()) return "";
+  // The program's bytes, which may be no UTF-8.
+  return ",\n\"counts\":" + Json(counts).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 /// One line per file, so that two manifests can be compared by eye.
 std::string manifest_text(const ManifestHeader& header, const std::vector<FileFacts>& files,
                           const std::vector<CheckpointTree::Link>& links, std::uint64_t bytes) {
@@ -71,7 +77,7 @@ std::string manifest_text(const ManifestHeader& header, const std::vector<FileFa
                      ",\"iteration\":" + std::to_string(header.iteration) +
                      ",\n\"metrics\":" + or_empty_object(header.metrics) +
                      ",\n\"config\":" + or_empty_object(header.config) + parts_text(header.parts) +
-                     results_text(header.results) +
+                     results_text(header.results) + counts_text(header.counts) +
                      (header.is_guess ? ",\n\"saved\":\"unknown\"" : "") +
                      ",\n\"bytes\":" + std::to_string(bytes) + ",\"files\":[";
   const char* separator = "\n";
@@ -509,8 +515,11 @@ SavedResults CheckpointStore::results(CheckpointRef checkpoint) {
   const auto its = manifest.find("metrics");
   if (its != manifest.end() && its->is_object()) saved.metrics = its->dump();
   const auto written = manifest.find("results");
-  if (written == manifest.end()) return saved;
   try {
+    if (const auto counts = manifest.find("counts"); counts != manifest.end()) {
+      saved.counts = counts->get<std::vector<std::string>>();
+    }
+    if (written == manifest.end()) return saved;
     std::int64_t last = 0;
     for (const Json& entry : written->get_ref<const Json::array_t&>()) {
       const auto iteration = entry.at("training_iteration").get<std::int64_t>();

@@ -45,7 +45,7 @@ inline constexpr int members_of<PlainMetric> = 2;
 template <>
 inline constexpr int members_of<PlainWatch> = 9;
 template <>
-inline constexpr int members_of<PlainReading> = 12;
+inline constexpr int members_of<PlainReading> = 13;
 template <>
 inline constexpr int members_of<Preload> = 4;
 template <>
@@ -65,7 +65,7 @@ inline constexpr int members_of<Refused> = 2;
 template <>
 inline constexpr int members_of<Reported> = 11;
 template <>
-inline constexpr int members_of<CheckpointFound> = 7;
+inline constexpr int members_of<CheckpointFound> = 8;
 template <>
 inline constexpr int members_of<LaunchAdvisory> = 3;
 template <>
@@ -162,9 +162,9 @@ auto members(Struct& value) {
   } else if constexpr (count == 11) {
     auto& [a, b, c, d, e, f, g, h, i, j, k] = value;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k);
-  } else if constexpr (count == 12) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
+  } else if constexpr (count == 13) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
   } else {
     static_assert(count == 14);
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value;

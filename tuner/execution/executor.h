@@ -92,9 +92,10 @@ struct CheckpointFound {
   CheckpointFiles files;
   /// The results up to `iteration` that were not reported, as it was to leave before; in order.
   std::vector<PrintedResult> ahead = {};
-  bool is_guess = false;                ///< nothing told its order: it may be of a later iteration
-  std::optional<SavedWhen> order = {};  ///< that tells; nothing: none is known
-  std::string kind = {};                ///< of what is saved in that order, see `kind_of_file`
+  bool is_guess = false;                 ///< nothing told its order: it may be of a later iteration
+  std::optional<SavedWhen> order = {};   ///< that tells; nothing: none is known
+  std::string kind = {};                 ///< of what is saved in that order, see `kind_of_file`
+  std::vector<std::string> counts = {};  ///< of its last results, see LastCounts
 };
 
 /// Something about a program that its user will not expect; mostly of one that does not speak the

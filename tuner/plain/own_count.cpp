@@ -39,17 +39,6 @@ std::string named_count(std::string_view line) {
   return "";
 }
 
-/// "step 60" of "step 60: val loss 2.31"; empty if there is no whole number, or it stands far away.
-std::string count_of_line(std::string_view line) {
-  constexpr std::size_t most = 64;
-  if (std::string named = named_count(line); !named.empty()) return named;
-  const std::size_t at = line.find_first_of(count_digits);
-  if (at == line.npos) return "";
-  const std::size_t end = std::min(line.find_first_not_of(count_digits, at), line.size());
-  const bool is_whole = end == line.size() || line[end] != '.';
-  return is_whole && end <= most ? std::string(line.substr(0, end)) : "";
-}
-
 /// "step" and 60 of "step 60". Numbers may be padded.
 struct Count {
   std::string_view text;
@@ -72,6 +61,16 @@ constexpr std::ptrdiff_t least_counts = 3, least_confirmed = 2;
 
 }  // namespace
 
+std::string count_in(std::string_view line) {
+  constexpr std::size_t most = 64;
+  if (std::string named = named_count(line); !named.empty()) return named;
+  const std::size_t at = line.find_first_of(count_digits);
+  if (at == line.npos) return "";
+  const std::size_t end = std::min(line.find_first_not_of(count_digits, at), line.size());
+  const bool is_whole = end == line.size() || line[end] != '.';
+  return is_whole && end <= most ? std::string(line.substr(0, end)) : "";
+}
+
 bool OwnCount::has(std::string_view count) const {
   return std::any_of(counts_.begin(), counts_.end(),
                      [count](const auto& known) { return known.second == count; });
@@ -81,7 +80,7 @@ void OwnCount::note(std::int64_t iteration, std::string_view line, bool is_resto
   constexpr std::size_t most = 1'000;
   const std::int64_t last = counts_.empty() ? 0 : counts_.rbegin()->first;
   if (!tells_ || iteration < 1 || iteration > last + 1) return;
-  std::string count = count_of_line(line);
+  std::string count = count_in(line);
   if (const auto known = counts_.find(iteration); known != counts_.end()) {
     // Seconds that have gone by, or steps that hang on a hyperparameter.
     const bool is_same = known->second == count;
@@ -97,9 +96,9 @@ void OwnCount::note(std::int64_t iteration, std::string_view line, bool is_resto
 }
 
 void OwnCount::know(std::int64_t iteration, std::string_view line) {
-  const std::string count = count_of_line(line);
+  const std::string count = count_in(line);
   if (iteration < 1 || count.empty() || has(count)) return;
-  // Two in a row that a log has are as good as what two runs have counted alike.
+  // Two in a row that a checkpoint has are as good as what two runs have counted alike.
   const bool is_new = counts_.try_emplace(iteration, count).second;
   if (is_new && counts_.contains(iteration - 1)) confirmed_ = std::max(confirmed_, iteration);
 }
@@ -112,7 +111,7 @@ bool OwnCount::is_of(std::int64_t iteration, std::string_view line) const {
 
 bool OwnCount::repeats(std::int64_t iteration, std::string_view line) const {
   const auto known = counts_.find(iteration);
-  return tells_ && iteration >= 2 && known != counts_.end() && known->second == count_of_line(line);
+  return tells_ && iteration >= 2 && known != counts_.end() && known->second == count_in(line);
 }
 
 /// From one iteration to the next; nothing: they are no such row.
@@ -139,28 +138,37 @@ bool OwnCount::would_be_of(std::int64_t iteration, std::string_view line) const 
   if (iteration <= known) return is_of(iteration, line);
   if (!tells_ || std::ssize(counts_) < least_counts) return false;
   const auto step = this->step();
-  const std::string text = count_of_line(line);
+  const std::string text = count_in(line);
   const auto count = parse_count(text), last = parse_count(last_count);
   if (!step || !count || count->text != last->text) return false;
   const std::int64_t more = count->number - last->number;
   return more % *step == 0 && more / *step == iteration - known;
 }
 
-std::vector<std::size_t> counting_up_to(const std::vector<std::string>& lines, std::size_t place,
-                                        std::size_t most) {
-  std::vector<std::size_t> places = {place};
-  std::string last_text = count_of_line(lines[place]);
-  auto last = parse_count(last_text);
-  for (std::size_t i = place; i-- > 0 && places.size() < most && last;) {
-    std::string text = count_of_line(lines[i]);
-    const auto count = parse_count(text);
-    if (!count || count->text != last->text || count->number >= last->number) continue;
-    places.push_back(i);
-    last_text = std::move(text);
-    last = parse_count(last_text);
+void LastCounts::begin(std::int64_t iteration, const std::vector<std::string>& counts) {
+  std::int64_t of = iteration - std::ssize(counts);
+  for (const std::string& count : counts) counts_[++of] = count;
+}
+
+void LastCounts::note(std::int64_t iteration, std::string_view line) {
+  // Of a save that is found later still its trial has no metrics either.
+  constexpr std::size_t most_results = 256;
+  counts_[iteration] = count_in(line);
+  if (counts_.size() > most_results) counts_.erase(counts_.begin());
+}
+
+std::vector<std::string> LastCounts::up_to(std::int64_t iteration) const {
+  std::vector<std::string> counts;
+  std::optional<Count> later;
+  for (auto at = counts_.find(iteration); at != counts_.end() && counts.size() < most_kept;
+       at = counts_.find(--iteration)) {
+    const auto count = parse_count(at->second);
+    if (!count || (later && (count->text != later->text || count->number >= later->number))) break;
+    counts.push_back(at->second);
+    later = count;
   }
-  std::reverse(places.begin(), places.end());
-  return places;
+  std::reverse(counts.begin(), counts.end());
+  return counts;
 }
 
 void CountStep::note(std::int64_t iterations) {

@@ -18,7 +18,7 @@ class OwnCount {
   /// result again, and then its results are counted one too high: so a count that is known already
   /// is ignored there. Of one that began anew and counts otherwise than another, nothing is told.
   void note(std::int64_t iteration, std::string_view line, bool is_restored = false);
-  /// The log of a trial says so, whose results before that are of an earlier driver.
+  /// A checkpoint says so, whose results before that are of an earlier driver.
   void know(std::int64_t iteration, std::string_view line);
   /// Whether `line` has the count of `iteration`, and lines tell by their counts which they are.
   bool is_of(std::int64_t iteration, std::string_view line) const;
@@ -37,11 +37,26 @@ class OwnCount {
   std::int64_t confirmed_ = 0;  ///< another run has counted so many of them in the same way
 };
 
-/// Of `lines`, which a trial's results have, those that count up to `place`, at most `most` of
-/// them, as places: what a restored program prints again, or trains again, stands there more than
-/// once.
-std::vector<std::size_t> counting_up_to(const std::vector<std::string>& lines, std::size_t place,
-                                        std::size_t most);
+/// "step 60" of "step 60: val loss 2.31"; empty if there is no whole number, or it stands far away.
+std::string count_in(std::string_view line);
+
+/// The counts of the last results of a trial. A checkpoint keeps those of the results that it has,
+/// so that whoever goes on from it knows the result that it may print once more.
+class LastCounts {
+ public:
+  /// So many tell the step from one to the next.
+  static constexpr std::size_t most_kept = 3;
+
+  /// It goes on from a checkpoint; the last of `counts` is that of result `iteration`.
+  void begin(std::int64_t iteration, const std::vector<std::string>& counts);
+  void note(std::int64_t iteration, std::string_view line);
+  /// The counts of the last results up to `iteration`, its own the last one; as many of them as
+  /// count upwards with no iteration between them. Empty: it has none.
+  std::vector<std::string> up_to(std::int64_t iteration) const;
+
+ private:
+  std::map<std::int64_t, std::string> counts_;  ///< by iteration
+};
 
 /// The step of the iterations that a program names, from one of its results to the next one.
 class CountStep {

@@ -82,7 +82,8 @@ struct PlainSource {
   /// The results that `checkpoint` contains and its trial has not reported, up to its last
   /// iteration.
   std::vector<PrintedResult> ahead = {};
-  Metrics metrics = {};   ///< of the last result that `checkpoint` has
+  Metrics metrics = {};                  ///< of the last result that `checkpoint` has
+  std::vector<std::string> counts = {};  ///< of its last results, see LastCounts
   bool is_guess = false;  ///< nobody knows whether `checkpoint` has more iterations than it says
   bool counts_from_guess = false;  ///< the numbers of its trial's results are guesses
 };
@@ -110,6 +111,7 @@ struct PlainReading {
   bool begins_with_guess = false;         ///< see PlainSource::is_guess
   bool counts_from_guess = false;         ///< see SaveFold::begin
   Metrics restored = {};  ///< of the result that it goes on from; none: it begins anew
+  std::vector<std::string> counts = {};  ///< up to that result, see LastCounts
   /// Of the first of `closing` in the results of its trial and of those whose copy that is;
   /// nothing: there are none.
   std::optional<ValueRange> earlier = {};

@@ -25,7 +25,7 @@ constexpr std::size_t read_bytes = 64 * 1024;
 /// was cut off.
 /// One that begins anew says all again: judged by what it had said before, its first line would be
 /// another one than those of all other trials.
-void PlainSession::learn(std::int64_t iteration) {
+void PlainSession::learn() {
   const std::vector<EarlierLine> lines = earlier_lines();
   std::optional<Phase> of_last;
   std::set<Phase> phases;
@@ -40,8 +40,6 @@ void PlainSession::learn(std::int64_t iteration) {
   std::optional<Phase>& known = habits_.kinds.counted;
   if (!known && phases.size() > 1) known = of_last;
   const std::optional<Phase> counted = known;
-  std::vector<std::string> results;
-  std::vector<std::size_t> restored_places;
   for (const EarlierLine& line : lines) {
     const auto metrics = reader_.read(line.text, line.overwritten, line.log);
     said_again_.see(line.log, line.text);
@@ -49,42 +47,19 @@ void PlainSession::learn(std::int64_t iteration) {
     const auto [kind, held] = said_again_.judge(
         line.log, line.text, closing_of(line.text, line.overwritten), closing_values(*metrics));
     reader_.judged(tells_form(kind));
-    if (!tells_form(kind)) continue;
-    const bool is_it =
-        !restored_.numbers.empty() && closing_values(*metrics) == closing_values(restored_);
-    if (is_it) restored_places.push_back(results.size());
-    results.push_back(line.text);
   }
-  note_restored(iteration, results, restored_places);
   reader_.begin_launch();
   known = counted;  // these lines alone settle nothing
 }
 
-/// What earlier drivers have seen of its count is not kept, but the log has it. `lines`: of
-/// results; those with a place in `places` have the values of its checkpoint's, and tell its count,
-/// unless two of them have different ones.
-void PlainSession::note_restored(std::int64_t iteration, const std::vector<std::string>& lines,
-                                 const std::vector<std::size_t>& places) {
-  std::optional<OwnCount> known;
-  for (const std::size_t place : places) {
-    OwnCount count;
-    std::int64_t results = 0;
-    for (const std::size_t i : counting_up_to(lines, place, restored_lines)) {
-      count.note(++results, lines[i]);
-    }
-    if (!count.repeats(results, lines[place])) continue;
-    if (known && !known->repeats(restored_results_, lines[place])) return;
-    known = std::move(count);
-    restored_results_ = results;
-  }
-  if (!known) return;
-  restored_count_ = *std::move(known);
+/// What earlier drivers have seen of its count is not kept, but a checkpoint has its own.
+void PlainSession::begin_counts(std::int64_t iteration) {
+  counts_.begin(iteration, begin_counts_);
+  std::int64_t place = 0;
+  for (const std::string& count : begin_counts_) restored_count_.note(++place, count);
   if (counts_from_guess_) return;
-  std::int64_t results = 0;
-  const auto counting = counting_up_to(lines, places.back(), restored_lines);
-  for (const std::size_t i : counting) {
-    habits_.count.know(iteration - std::ssize(counting) + ++results, lines[i]);
-  }
+  std::int64_t of = iteration - std::ssize(begin_counts_);
+  for (const std::string& count : begin_counts_) habits_.count.know(++of, count);
 }
 
 /// The whole lines that were printed last before it was launched, first those of one log, then of

@@ -41,6 +41,7 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
       last_(reading.donor_logs.empty() ? reading.last : reading.restored.find(closing_.front())),
       restored_(std::move(reading.restored)),
       donor_logs_(std::move(reading.donor_logs)),
+      begin_counts_(std::move(reading.counts)),
       is_mute_(reading.is_unmonitored),
       saves_by_itself_(reading.checkpoints.has_value()),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
@@ -76,8 +77,9 @@ void PlainSession::on_command(const protocol::Command& command) {
   if (const auto* const start = std::get_if<protocol::Start>(&command)) {
     has_started_ = true;
     if (start->iteration > 0 || !ahead_.empty()) {
-      learn(ahead_.empty() ? start->iteration
-                           : std::max(start->iteration, ahead_.back().iteration));
+      learn();
+      begin_counts(ahead_.empty() ? start->iteration
+                                  : std::max(start->iteration, ahead_.back().iteration));
     }
     said_again_.begin_launch();
     saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_, restored_kind_,
@@ -245,6 +247,7 @@ bool PlainSession::keep(Printed printed) {
   }
   habits_.has_result = true;
   if (is_mute_) return false;
+  if (!printed.line.empty()) counts_.note(count, printed.line);
   // What is counted from a guess may be counted wrong, and all other trials would learn that.
   const bool tells =
       !printed.line.empty() && !saves_.is_counted_from_guess() && !saves_.is_doubted();
@@ -297,7 +300,7 @@ std::optional<PlainSession::OwnNumber> PlainSession::count_behind_guess(
     }
   }
   for (std::int64_t more = 1; more <= most; ++more) {
-    if (restored_count_.would_be_of(std::int64_t{restored_lines} + more, line)) {
+    if (restored_count_.would_be_of(std::ssize(begin_counts_) + more, line)) {
       return OwnNumber{saves_.last() + more, !counts_from_guess_};
     }
   }
@@ -308,9 +311,10 @@ std::optional<PlainSession::OwnNumber> PlainSession::count_behind_guess(
 /// its trial has.
 bool PlainSession::is_restored(std::string_view line, const Metrics& metrics) {
   const bool is_first = !saves_.has_printed() && !has_result_of_checkpoint_;
-  if (!is_first || is_mute_ || restored_.numbers.empty()) return false;
-  const bool has_its_count =
-      habits_.count.is_of(saves_.last(), line) || restored_count_.repeats(restored_results_, line);
+  if (!is_first || is_mute_) return false;
+  const bool has_its_count = habits_.count.is_of(saves_.last(), line) ||
+                             restored_count_.repeats(std::ssize(begin_counts_), line);
+  if (restored_.numbers.empty() && !has_its_count) return false;
   const FirstResult what = has_its_count ? FirstResult::evaluated : judge_first(metrics, restored_);
   // It may be that of a later iteration than a guess says.
   const bool has_trained = what == FirstResult::trained && !saves_.began_with_guess();
@@ -360,7 +364,7 @@ void PlainSession::say_checkpoints(std::vector<Wakeup>& wakeups) {
     if (!named.is_lost) {
       wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
                                            std::move(named.ahead), named.is_guess, named.order,
-                                           std::move(named.kind)});
+                                           std::move(named.kind), counts_.up_to(named.iteration)});
     } else if (named.on_signal) {
       wakeups.emplace_back(LaunchAdvisory{
           launch_, LaunchAdvisory::What::too_late,

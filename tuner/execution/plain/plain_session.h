@@ -104,12 +104,11 @@ class PlainSession {
     std::string text;
     bool overwritten = false;
   };
-  void learn(std::int64_t iteration);
+  void learn();
   std::vector<EarlierLine> earlier_lines() const;
   std::vector<EarlierLine> lines_before(LaunchLogs& files, std::array<std::uint64_t, 2> ends,
                                         std::size_t most_bytes) const;
-  void note_restored(std::int64_t iteration, const std::vector<std::string>& lines,
-                     const std::vector<std::size_t>& places);
+  void begin_counts(std::int64_t iteration);
   bool read(std::size_t log);
   void add_line(std::string_view line, bool overwritten, std::size_t log);
   bool was_taken(std::size_t log, std::string_view line);
@@ -177,7 +176,6 @@ class PlainSession {
   static constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
   /// Of each of a donor's, which may have gone on since it saved.
   static constexpr std::size_t donor_tail_bytes = 256 * 1024;
-  static constexpr std::size_t restored_lines = 3;  ///< see OwnCount
   std::string tail() const;
 
   LaunchId launch_;
@@ -219,8 +217,9 @@ class PlainSession {
     std::int64_t iteration = 0;
     std::string line;
   };
-  OwnCount restored_count_;  ///< of its checkpoint's result, the last one, and of two before it
-  std::int64_t restored_results_ = 0;  ///< that it has
+  const std::vector<std::string> begin_counts_;  ///< see PlainReading::counts
+  OwnCount restored_count_;                      ///< what these tell, as of results from 1 on
+  LastCounts counts_;
   std::optional<First> behind_guess_;  ///< its first result, of which nothing tells how far
   double launched_s_ = 0;              ///< Unix time
   bool was_late_ = false;              ///< its last result was not read as soon as it was printed

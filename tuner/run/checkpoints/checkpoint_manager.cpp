@@ -171,6 +171,7 @@ void CheckpointManager::begin_commit(TrialId trial) {
                         .config = committer_.experiment().trial(trial).config.text(),
                         .parts = save.parts,
                         .results = save.results,
+                        .counts = save.counts,
                         .is_guess = save.checkpoint.is_guess};
   pool_.post(
       Lane::commits,

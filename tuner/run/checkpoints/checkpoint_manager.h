@@ -39,6 +39,7 @@ struct Save {
   std::string metrics = "{}";  ///< of the result that it belongs to
   std::vector<RankPart> parts = {};       ///< of several ranks
   std::vector<ResultAhead> results = {};  ///< that it contains, and the trial has not reported yet
+  std::vector<std::string> counts = {};   ///< see ManifestHeader
 };
 
 class CheckpointManager {

@@ -110,9 +110,10 @@ void CheckpointManager::look(TrialId id, const Needs& needs, CheckpointRef wante
           auto damage = wanted.index == 0 ? std::nullopt : store_.verify(wanted);
           if (wanted.index != 0 && needs.checkpoints && !damage) {
             try {
-              const SavedResults saved = store_.results(wanted);
+              SavedResults saved = store_.results(wanted);
               prepared.source.plain.is_guess = saved.is_guess;
               prepared.source.plain.metrics = read_metrics(saved.metrics);
+              prepared.source.plain.counts = std::move(saved.counts);
               if (is_ahead) {
                 prepared.source.plain.ahead = results_behind(iteration, last, saved.ahead);
               }

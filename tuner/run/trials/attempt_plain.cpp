@@ -149,6 +149,7 @@ void Attempts::copy_found(Attempt& attempt) {
   save.checkpoint.is_guess = found.is_guess;
   save.checkpoint.order = found.order;
   save.checkpoint.kind = found.kind;
+  save.counts = std::move(found.counts);
   ++attempt.pending_work;
   checkpoint_manager_.copy(
       std::move(save), std::move(found.files),

@@ -281,6 +281,7 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
   reading.begins_with_guess = is_first && source.is_guess;
   reading.counts_from_guess = is_first && source.counts_from_guess;
   reading.restored = source.metrics;
+  reading.counts = source.counts;
   if (saves && is_first) {
     reading.checkpoints = PlainWatch{.root = source.root,
                                      .pattern = saves->pattern,
