@@ -227,6 +227,45 @@ TEST_CASE("A line with a colon that lacks one of several metrics leaves the resu
   CHECK(found == "11 61, 12 71, 21 61, 22 71, 31 61, 32 71, ");
 }
 
+TEST_CASE("A result has no numbers of the training and of a test", "[plain][metrics]") {
+  struct Sample {
+    std::vector<const char*> epoch;  ///< each loss of the training is 1, of a test 2; acc 3 and 4
+    const char* results;
+  };
+  const Sample samples[] = {
+      {{"train loss: 1", "test loss: 2", "train acc: 3", "test acc: 4"}, "13 24 13 24 "},
+      {{"train loss: 1 acc: 3", "test loss: 2", "test acc: 4"}, "13 24 13 24 "},
+      {{"train loss: 1 acc: 3", "test acc: 4", "test loss: 2"}, "13 24 13 24 "},
+      {{"train loss: 1", "train acc: 3", "test acc: 4"}, "13 13 "},
+      {{"train loss: 1", "test loss: 2", "test acc: 4"}, "24 24 "},
+      {{"loss: 1", "test loss: 2", "test acc: 4"}, "24 24 "},
+      // One that comes in one phase alone.
+      {{"train loss: 1", "test acc: 4"}, "14 14 "},
+      {{"test acc: 4", "train loss: 1"}, "14 14 "},
+      {{"train loss: 1", "test loss: 2", "acc: 4"}, "24 24 "},
+      {{"train loss: 1", "acc: 3"}, "13 13 "},
+      // What is not closed, as it lacks the other one, is no part of a line that has both.
+      {{"test loss: 2", "loss: 1 acc: 3", "done"}, "13 13 "},
+  };
+  for (const Sample& sample : samples) {
+    CAPTURE(sample.epoch);
+    auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+    std::string results;
+    for (int epoch = 1; epoch <= 2; ++epoch) {
+      for (const char* const line : sample.epoch) {
+        const auto metrics = both.read(line, false);
+        if (!metrics) continue;
+        both.judged(true);
+        for (const char* const name : {"loss", "acc"}) {
+          results += std::to_string(std::lround(metrics->find(name).value()));
+        }
+        results += ' ';
+      }
+    }
+    CHECK(results == sample.results);
+  }
+}
+
 TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]") {
   struct Sample {
     std::vector<const char*> lines;

@@ -112,6 +112,7 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   Stream& of = forms_->streams.at(stream);
   const bool is_quoted = of.quoted.take(line, overwritten);
   of.bars.see(line);
+  line_phase_.reset();
   std::fill(forms_->of_line.begin(), forms_->of_line.end(), std::nullopt);
   const bool is_json = !is_quoted && read_json(line);
   forms_->table.read(is_quoted || is_json ? "" : line, reading_.metrics);
@@ -185,19 +186,15 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
     is_unchanged(of.shown);
     return metrics_of(std::exchange(of.shown, {}));
   }
-  const bool is_closed =
-      !pending_.empty() &&
-      std::all_of(reading_.closing.begin(), reading_.closing.end(),
-                  [&](const std::string& name) { return find(pending_, name) != nullptr; });
-  if (!is_closed) return std::nullopt;
+  std::vector<Pending> closed = take_closed();
+  if (closed.empty()) return std::nullopt;
   forget_forms_before_line();
   for (const auto& [name, times] : times_) most_times_ = std::max(most_times_, times - 1);
   times_.clear();
   if (kind != Line::other) {
-    std::vector<Pending> values = std::exchange(pending_, {});
     if (of.has_epochs_result) return std::nullopt;
     if (!of.is_part) of.shown.clear();
-    for (Pending& value : values) put(of.shown, std::move(value));
+    for (Pending& value : closed) put(of.shown, std::move(value));
     // Keras draws all steps twice, the second time with the values of the validation, and those of
     // the training as they were at the end: that drawing is the one that nothing overwrites.
     of.is_part = kind == Line::part || overwritten || !has_all_named(of.shown);
@@ -206,12 +203,52 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
     is_unchanged(of.shown);
     return metrics_of(std::exchange(of.shown, {}));
   }
-  auto values = std::exchange(pending_, {});
-  const bool is_same = is_unchanged(values);
+  const bool is_same = is_unchanged(closed);
   const TitledBars::Drawing drawing = of.bars.take(line, overwritten, is_same);
-  const std::vector<Pending> before = std::exchange(of.shown, values);
+  const std::vector<Pending> before = std::exchange(of.shown, closed);
   if (drawing == TitledBars::Drawing::again) return std::nullopt;
-  return metrics_of(drawing == TitledBars::Drawing::next ? before : values);
+  return metrics_of(drawing == TitledBars::Drawing::next ? before : closed);
+}
+
+/// Whether it belongs to a result that the line which was read last closes. Of a program that says
+/// the loss of its training and of a test, and then both accuracies, one result has no numbers of
+/// two phases, unless a metric comes in one of them alone.
+bool MetricReader::may_join(const Pending& value) const {
+  const Phase phase = line_phase_.value_or(Phase::unnamed);
+  return phase == Phase::unnamed || value.phase == Phase::unnamed || value.phase == phase ||
+         !is_closing(value.name) || !phases_.contains({value.name, phase});
+}
+
+/// The numbers since the last result if all of `closing` are among them, else none. What belongs to
+/// another result waits for the rest of that.
+std::vector<MetricReader::Pending> MetricReader::take_closed() {
+  const auto is_there = [this](const std::string& name) {
+    return std::any_of(pending_.begin(), pending_.end(),
+                       [&](const Pending& value) { return value.name == name && may_join(value); });
+  };
+  const bool has_none = reading_.closing.size() > 1 && !line_phase_;
+  const auto& names = reading_.closing;
+  if (has_none || !std::all_of(names.begin(), names.end(), is_there)) return {};
+  // Of two with a name that of the line's own phase, else of the one that tells more.
+  const auto rank = [this](const Pending& value) {
+    return value.phase == line_phase_.value_or(Phase::unnamed) ? Phase::validation : value.phase;
+  };
+  std::vector<Pending> closed, others;
+  for (Pending& value : pending_) {
+    if (!may_join(value)) {
+      others.push_back(std::move(value));
+      continue;
+    }
+    const auto known = std::find_if(closed.begin(), closed.end(),
+                                    [&](const Pending& each) { return each.name == value.name; });
+    if (known == closed.end()) {
+      closed.push_back(std::move(value));
+    } else if (rank(value) > rank(*known)) {
+      *known = std::move(value);
+    }
+  }
+  pending_ = std::move(others);
+  return closed;
 }
 
 /// Where one line has all that closes a result, what came before it has no part in that: of
@@ -237,7 +274,7 @@ std::optional<MetricReader::Last> MetricReader::finish() {
 
 std::optional<Metrics> MetricReader::metrics_of(std::vector<Pending> values) {
   Json object = Json::object();
-  for (auto& [name, value, whole] : values) {
+  for (auto& [name, value, whole, phase] : values) {
     if (!whole.is_null()) {
       object[name] = std::move(whole);
     } else if (std::isfinite(value)) {
@@ -354,14 +391,24 @@ std::size_t MetricReader::times_waiting() const {
 }
 
 void MetricReader::set(std::string_view name, double value, std::string_view text) {
-  if (reading_.closing.size() > 1 && is_closing(name)) ++times_[std::string(name)];
+  Phase phase = Phase::unnamed;
+  if (reading_.closing.size() > 1 && is_closing(name)) {
+    ++times_[std::string(name)];
+    if (!line_phase_) {
+      const auto line = closing_line(text, name);
+      line_phase_ = line ? line->phase : Phase::unnamed;
+    }
+    phase = *line_phase_;
+    phases_.emplace(name, phase);
+  }
   if (!never_read_.empty()) std::erase(never_read_, name);
-  put(pending_, {std::string(name), value, whole_number_in(text, name, value)});
+  put(pending_, {std::string(name), value, whole_number_in(text, name, value), phase});
 }
 
 void MetricReader::put(std::vector<Pending>& values, Pending value) {
-  const auto known = std::find_if(values.begin(), values.end(),
-                                  [&](const Pending& each) { return each.name == value.name; });
+  const auto known = std::find_if(values.begin(), values.end(), [&](const Pending& each) {
+    return each.name == value.name && each.phase == value.phase;
+  });
   if (known != values.end()) {
     *known = std::move(value);
   } else if (values.size() < most_metric_names) {

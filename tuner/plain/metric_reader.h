@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "trainable/values.h"
 #include "tuner/model/metrics.h"
+#include "tuner/plain/closing_line.h"
 #include "tuner/plain/plain_program.h"
 #include "tuner/plain/reading_remark.h"
 
@@ -75,12 +77,15 @@ class MetricReader {
   struct Pending {
     std::string name;
     double value = 0;
-    Json whole;  ///< if it is a whole number that a double would round; else null
+    Json whole;                    ///< if it is a whole number that a double would round; else null
+    Phase phase = Phase::unnamed;  ///< of its line, where several metrics close a result
   };
   struct Stream;
   /// `text`: where it stands, with what else there is.
   void set(std::string_view name, double value, std::string_view text);
   static void put(std::vector<Pending>& values, Pending value);
+  std::vector<Pending> take_closed();
+  bool may_join(const Pending& value) const;
   bool read_json(std::string_view line);
   void read_by_name(std::string_view line, std::size_t metric, bool is_quoted, bool is_bar);
   /// The result that the numbers of `line` close, with those before it.
@@ -101,7 +106,9 @@ class MetricReader {
   std::vector<Pending> pending_;                           ///< since the last result
   std::map<std::string, std::size_t, std::less<>> times_;  ///< those of `closing` since then
   std::size_t most_times_ = 0;                             ///< before a result
-  std::vector<double> last_;                               ///< of `closing`, in the last result
+  std::optional<Phase> line_phase_;  ///< of the line that was read last, once that is known
+  std::set<std::pair<std::string, Phase>> phases_;  ///< in which those of `closing` have come
+  std::vector<double> last_;                        ///< of `closing`, in the last result
   std::vector<std::string> never_read_;
   bool is_by_name_ = true;  ///< no expression is for one of `closing`
   std::vector<ReadingRemark> remarks_;

@@ -233,7 +233,11 @@ void PlainSession::read_line(const Taken& line) {
 /// Of the line that was read last.
 std::optional<ClosingLine> PlainSession::closing_of(std::string_view line, bool overwritten) const {
   if (named_.empty()) return std::nullopt;
-  return reader_.is_row(named_) ? row_of_table() : closing_line(line, named_, overwritten);
+  if (reader_.is_row(named_)) return row_of_table();
+  for (const std::string& name : all_named_) {
+    if (auto closing = closing_line(line, name, overwritten)) return closing;
+  }
+  return std::nullopt;
 }
 
 /// Whether a line that was judged just now tells how results are printed.

@@ -55,11 +55,14 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
     }
   }
   if (reading.earlier) said_again_.know(*reading.earlier);
-  for (const PlainMetric& metric : reading.metrics) {
-    if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
-      named_ = metric.name;
-    }
+  for (const std::string& name : closing_) {
+    const bool is_named =
+        std::any_of(reading.metrics.begin(), reading.metrics.end(), [&](const PlainMetric& metric) {
+          return metric.name == name && metric.expression.empty();
+        });
+    if (is_named) all_named_.push_back(name);
   }
+  if (!all_named_.empty() && all_named_.front() == closing_.front()) named_ = closing_.front();
   const bool is_one = stdout_path == stderr_path;
   logs_.push_back({.path = std::move(stdout_path), .at = 0, .lines = {}});
   if (!is_one) logs_.push_back({.path = std::move(stderr_path), .at = 0, .lines = {}});

@@ -182,6 +182,7 @@ class PlainSession {
   PlainHabits& habits_;
   std::vector<std::string> closing_;
   std::string named_;  ///< the metric that closes results and is read by its name; empty: none
+  std::vector<std::string> all_named_;  ///< that, and others which are read so
   MetricReader reader_;
   UnreadMetric unread_;
   SaidAgain said_again_;
