@@ -167,7 +167,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
        {"ran", grid.experiment().ran().empty() ? Json() : Json::parse(grid.experiment().ran())},
        {"config", Json::parse(present_config(trial))},
        {"training_iteration", trial.iteration},
-       {"iteration_is_guess", trial.is_guess(trial.iteration)},
+       {"iteration_is_guess", trial.is_at_guess()},
        {"time_total_s", trial.time_total_s},
        {"attempt", trial.attempt},
        {"failures", trial.failures},
@@ -259,7 +259,7 @@ int show_command(const ShowRequest& request) {
   std::vector<std::pair<std::string, std::string>> lines = {
       {"trial", to_string(trial.id) + " of " + grid.spec().name},
       {"state", end_text(trial)},
-      {"iteration", iteration_text(trial.iteration, trial.is_guess(trial.iteration)) + ", " +
+      {"iteration", iteration_text(trial.iteration, trial.is_at_guess()) + ", " +
                         format_seconds(trial.time_total_s)},
       {"attempts", std::to_string(trial.attempt) + ", " +
                        count_of(static_cast<std::uint64_t>(trial.failures), "failure")},
