@@ -117,7 +117,8 @@ class List(Look):
 
     def test_json_is_stable(self):
         trial = self.json("ls", "results/spec")[2]
-        self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "checkpoint", "config", "duration_s", "earlier_metrics",
+        self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "best_iteration_is_guess", "checkpoint", "config",
+                                         "duration_s", "earlier_metrics",
                                          "end", "ended", "ended_by", "error", "experiment", "failures", "gpus",
                                          "iteration_is_guess", "metrics", "node", "notes", "path", "paused_by", "results", "started", "state",
                                          "tags", "time_total_s", "training_iteration", "trial_id", "why"])
