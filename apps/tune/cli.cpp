@@ -100,7 +100,7 @@ int run_command_line(std::vector<std::string> arguments) {
     std::reverse(arguments.begin(), arguments.end());  // As this parser wants them.
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    return explain(app, error);
+    return explain(app, error, line.spec.command);
   }
   const CLI::App& command = *app.get_subcommands().front();
   if (command.get_name() == "generate") {
