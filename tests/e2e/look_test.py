@@ -393,6 +393,15 @@ class Show(Look):
     def test_a_trial_that_is_not_there_is_refused(self):
         self.assertIn("there is no trial '9'", self.refused("show", "results/spec", "9"))
 
+    def test_a_folder_of_experiments_is_a_csv_too(self):
+        listed, = self.json("ls", "results")
+        row, = csv.DictReader(io.StringIO(self.tune("ls", "results", "--csv").out))
+        self.assertEqual(list(row), ["experiment", "directory", "trials", "pending", "running", "paused", "ended", "failed",
+                                     "metric", "best", "started", "driver", "problem"])
+        for name in set(row) - {"started"}:
+            self.assertEqual(row[name], "" if listed[name] is None else str(listed[name]), name)
+        self.assertRegex(row["started"], r"^\d{4}-\d\d-\d\dT")
+
     def test_a_folder_of_experiments_is_listed(self):
         listed, = self.json("ls", "results")
         self.assertEqual((listed["experiment"], listed["trials"], listed["ended"], listed["best"]),

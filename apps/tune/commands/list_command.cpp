@@ -228,14 +228,13 @@ bool lists_experiments(const ListRequest& request) {
   if (all.empty()) return false;
   const bool asks_for_trials = !request.sort.empty() || !request.filter.empty() ||
                                !request.states.empty() || !request.columns.empty() ||
-                               !request.over.empty() || request.csv || request.results ||
-                               request.limit > 0;
+                               !request.over.empty() || request.results || request.limit > 0;
   if (asks_for_trials) {
     throw user_error(request.directories.front() +
                      " holds experiments and is none: of trials ask one, " +
                      shell_word(all.front()) + ", or several");
   }
-  list_experiments(all, request.json);
+  request.csv ? list_experiments_as_csv(all) : list_experiments(all, request.json);
   return true;
 }
 
