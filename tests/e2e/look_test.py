@@ -504,6 +504,9 @@ class Sentences(Look):
         for arguments, sentence in (
                 (["ls", "results/spec", "--state", "pruned"], "--state: pruned is no state but an end: --filter 'end"),
                 (["best", "results/spec", "--metric", "nodes", "--mode", "min"], "unknown metric 'nodes'"),
+                (["best", "results/spec", "--metric", "case.lr", "--mode", "min"],
+                 "'case.lr' is a hyperparameter, and no metric that the program reports: tune ls"),
+                (["best", "results/spec", "--metric", "duration_s", "--mode", "min"], " --sort duration_s sorts the trials by it"),
                 (["note", "results/spec", "0", "\udcff"], "the note is not UTF-8"),
                 (["note", "results/spec", "0", "x" * 20000], "the note has 20000 bytes, at most 10000"),
                 (["note", "results/spec", "0", "--tag", "a,b", "--untag", "b"], "the tag 'b' is in --tag and in --untag"),
