@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "apps/tune/cli_parts.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/schemas.h"
@@ -48,6 +49,10 @@ OptionText text_of(const CLI::Option& option, bool as_positional) {
   text.what = option.get_description();
   text.group = option.get_group();
   text.is_required = option.get_required();
+  if (!as_positional && option.get_positional()) {
+    text.what = same_as_positional(option);
+    text.is_required = false;
+  }
   if (option.get_items_expected_max() > 0) {
     text.placeholder = placeholder_of(option);
     text.default_value = option.get_default_str();

@@ -256,6 +256,16 @@ class Options(Case):
         self.assertEqual(self.tune("wibble", expect=2).err, "tune: unknown command 'wibble'\nsee: tune --help\n")
         self.assertIn("did you mean 'validate'?", self.tune("valid", "x", expect=2).err)
 
+    def test_what_may_be_given_in_two_ways_is_explained_and_required_once(self):
+        for command in ["note", "show", "stop"]:
+            text = self.tune(command, "--help").out
+            self.assertRegex(text, r"\n  --trial ID +The same as TRIAL\n")
+            self.assertEqual(text.count("3 or trial_00003"), 1)
+        note = self.tune("note", "--help").out
+        self.assertRegex(note, r"\n  TEXT +A note to add")
+        for example in ["digits 3          # prints", "--tag good,final", "--clear  # removes its notes"]:
+            self.assertIn(f"  tune note results/{example}" if example[0] == "d" else example, note)
+
     def test_every_command_has_help_with_examples(self):
         commands = ["run", "resume", "status", "ls", "best", "checkpoints", "validate", "preview",
                     "init"]
