@@ -420,7 +420,9 @@ while epoch < 12:
         self.assertTrue(newest["is_guess"], listed)
         self.assertFalse(any(each["is_guess"] for each in listed if each is not newest), listed)
         begin = newest["training_iteration"]
-        self.tune("resume", "results/on", "--progress", "none")
+        told = self.tune("resume", "results/on", "--progress", "lines").out
+        self.assertIn(f"trial_00000 started, from iteration {begin} or later", told)
+        self.assertIn("trial_00000 completed at iteration 11 or later", told)
         with open(self.trial("on", 0, "result.json"), encoding="utf-8") as file:
             rows = [json.loads(line) for line in file]
         self.assertEqual([row["training_iteration"] for row in rows], list(range(1, 12)))

@@ -260,7 +260,8 @@ void tell_earlier(const std::vector<Field>& columns, const std::vector<Row>& row
     for (const auto& [source, trial, key] : rows) {
       const auto last = source->grid->last_iteration(*trial, column.key);
       if (!last || *last == trial->iteration) continue;
-      said.try_emplace(column.name, to_string(trial->id) + " iteration " + std::to_string(*last));
+      said.try_emplace(column.name, to_string(trial->id) + " iteration " +
+                                        iteration_text(*last, trial->is_guess(*last)));
       break;
     }
   }

@@ -391,7 +391,10 @@ int best_command(const BestRequest& request) {
       {"trial", best.trial_id + ", " + (best.end ? to_string(*best.end) : to_string(best.state))},
       {objective.metric,
        format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) +
-           (is_earlier ? " at iteration " + std::to_string(*last_iteration) : "") + ")"},
+           (is_earlier ? " at iteration " +
+                             iteration_text(*last_iteration, trial.is_guess(*last_iteration))
+                       : "") +
+           ")"},
       {"iterations", iteration_text(trial.iteration, trial.is_at_guess())},
   };
   if (const std::string lost = taken_back(trial); !lost.empty()) {

@@ -295,8 +295,10 @@ int show_command(const ShowRequest& request) {
     lines.emplace_back(
         std::exchange(key, ""),
         name + " = " + format_metric(summary.last) +
-            (found != earlier.end() ? " at iteration " + std::to_string(found->second.iteration)
-                                    : "") +
+            (found != earlier.end()
+                 ? " at iteration " + iteration_text(found->second.iteration,
+                                                     trial.is_guess(found->second.iteration))
+                 : "") +
             "  (" + range_text(summary, curve) + ")");
     if (curve.size() > 1) lines.emplace_back("", "  " + sparkline(curve));
   }
