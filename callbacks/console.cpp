@@ -175,7 +175,8 @@ void Console::add(const Trial& trial, std::int64_t iteration, double value) {
                                    index_of(trial.id) < index_of(*parse_trial_id(best_->trial));
   if (best_ ? better(objective_->mode, value, best_->value) || is_earlier_of_equal
             : std::isfinite(value)) {
-    best_ = BestTrial{to_string(trial.id), present_tag(trial), iteration, value};
+    best_ = BestTrial{to_string(trial.id), present_tag(trial), iteration, value,
+                      trial.is_guess(iteration)};
   }
 }
 
@@ -354,7 +355,10 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
                      *trial.gpus,
                      {},
                      {},
-                     trial.failed_saves_in_a_row};
+                     trial.failed_saves_in_a_row,
+                     {},
+                     {},
+                     trial.is_at_guess()};
     for (const auto& metric : view.metrics) {
       const auto* const summary = trial.summary(metric);
       row.values.push_back(summary != nullptr ? std::optional(summary->last) : std::nullopt);
@@ -376,7 +380,8 @@ void Console::on_trial_start(const Trial& trial) {
   if ((is_clone && trial.attempt > 1) || !told_of_.insert(trial.id).second) return;
   std::string text = to_string(trial.id) + " started";
   if (trial.failures > 0) text += ", attempt " + std::to_string(trial.attempt);
-  if (trial.iteration > 0) text += ", from iteration " + std::to_string(trial.iteration);
+  if (trial.iteration > 0)
+    text += ", from iteration " + iteration_text(trial.iteration, trial.is_at_guess());
   routine_line(trial.tag.empty() ? text : text + ": " + trial.tag);
 }
 
@@ -458,7 +463,7 @@ void Console::on_trial_complete(const Trial& trial) {
   std::string by = to_string(trial.ended_by);
   if (!by.empty()) by = " (" + by + (trial.why.empty() ? "" : ": " + trial.why) + ")";
   routine_line(to_string(trial.id) + ' ' + end_or_state(trial) + " at iteration " +
-               std::to_string(trial.iteration) + metric_of(trial) + by);
+               iteration_text(trial.iteration, trial.is_at_guess()) + metric_of(trial) + by);
 }
 
 void Console::on_trial_recover(const Trial& trial) {
@@ -509,7 +514,8 @@ void Console::summarise(const Experiment& experiment) {
     for (auto row = ranked.begin(); row != end; ++row) {
       const Trial& trial = *row->second;
       const auto* const latest = trial.latest_checkpoint();
-      rows.push_back({to_string(trial.id), end_or_state(trial), std::to_string(trial.iteration),
+      rows.push_back({to_string(trial.id), end_or_state(trial),
+                      iteration_text(trial.iteration, trial.is_at_guess()),
                       format_metric(row->first), latest ? iteration_text(*latest) : "-",
                       present_tag(trial)});
     }

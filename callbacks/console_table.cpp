@@ -81,7 +81,8 @@ std::string best(const ConsoleView& view) {
   const BestTrial& trial = *view.best;
   std::string text =
       "best " + view.metrics.front() + ' ' + format_metric(trial.value) + " by " + trial.trial;
-  if (trial.iteration > 0) text += " at iteration " + std::to_string(trial.iteration);
+  if (trial.iteration > 0)
+    text += " at iteration " + iteration_text(trial.iteration, trial.is_guess);
   return trial.tag.empty() ? text : text + " (" + trial.tag + ')';
 }
 
@@ -114,7 +115,7 @@ std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& ar
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& trial = view.trials[i];
-    std::vector<std::string> row = {trial.trial, std::to_string(trial.iteration)};
+    std::vector<std::string> row = {trial.trial, iteration_text(trial.iteration, trial.is_guess)};
     for (const auto& value : trial.values) row.push_back(value ? format_metric(*value) : "-");
     row.push_back(trial.checkpoint ? std::to_string(*trial.checkpoint) : "-");
     // One failure has its notice; a trial that cannot save any more is worth more than that.

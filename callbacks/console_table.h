@@ -46,6 +46,7 @@ struct BestTrial {
   std::string tag;
   std::int64_t iteration = 0;  ///< 0: not known any more
   double value = 0;
+  bool is_guess = false;  ///< it may be a later iteration
 };
 
 struct RunningTrial {
@@ -59,6 +60,7 @@ struct RunningTrial {
   int failed_saves = 0;                       ///< in a row
   std::string copy_of;                        ///< the donor's name, if it is a clone
   std::size_t clonings = 0;                   ///< how often it became one
+  bool is_guess = false;                      ///< it may be at a later iteration
 };
 
 /// One moment of an experiment.

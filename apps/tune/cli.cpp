@@ -8,6 +8,7 @@
 
 #include "apps/tune/build_info.h"
 #include "apps/tune/cli_help.h"
+#include "apps/tune/cli_parts.h"
 #include "apps/tune/commands/cli_commands.h"
 #include "apps/tune/dispatch.h"
 #include "apps/tune/output.h"
@@ -75,6 +76,7 @@ int run_command_line(std::vector<std::string> arguments) {
       "Search for hyperparameters: many trials of a training program, steered, saved and "
       "resumable.",
       "tune");
+  set_help_format(app);
   bool as_json = false;
   CLI::Option* const json =
       app.add_flag("--json", as_json, "With --version: also commit, compiler and libraries");
@@ -100,7 +102,7 @@ int run_command_line(std::vector<std::string> arguments) {
     std::reverse(arguments.begin(), arguments.end());  // As this parser wants them.
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    return explain(app, error);
+    return explain(app, error, line.spec.command);
   }
   const CLI::App& command = *app.get_subcommands().front();
   if (command.get_name() == "generate") {

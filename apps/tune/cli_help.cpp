@@ -8,9 +8,11 @@
 #include <map>
 #include <optional>
 
+#include "apps/tune/cli_parts.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/schemas.h"
+#include "apps/tune/spec_document.h"
 #include "tuner/base/clean_text.h"
 #include "tuner/base/nearest_name.h"
 #include "tuner/base/quoted.h"
@@ -47,6 +49,10 @@ OptionText text_of(const CLI::Option& option, bool as_positional) {
   text.what = option.get_description();
   text.group = option.get_group();
   text.is_required = option.get_required();
+  if (!as_positional && option.get_positional()) {
+    text.what = same_as_positional(option);
+    text.is_required = false;
+  }
   if (option.get_items_expected_max() > 0) {
     text.placeholder = placeholder_of(option);
     text.default_value = option.get_default_str();
@@ -79,12 +85,39 @@ std::string program_in(const CLI::App& command) {
   return std::filesystem::path(given).extension() == ".json" ? "" : given;
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
+/// An option that may be the program's own, with its value, where that stands. `behind`: what
+/// stands behind "--".
+std::string behind_hyphens(const CLI::App& command, const std::vector<std::string>& extra,
+                           const std::vector<std::string>& behind) {
+  const std::string program = program_in(command);
+  if (program.empty() && behind.empty()) return "";
+  const std::string sentence = ". An option of the program itself stands behind '--'";
+  // "--epochs 3": the parser may have taken the 3 for the spec.
+  const bool is_program = program.empty() || !start_of_program(program).empty();
+  std::vector<std::string> words = {extra.front()};
+  const bool has_value = extra.front().find('=') != std::string::npos;
+  if (!has_value && !is_program) words.push_back(program);
+  if (!has_value && is_program && extra.size() > 1 && !extra[1].starts_with('-')) {
+    words.push_back(extra[1]);
+  }
+  const std::string start = sentence + ": tune " + command.get_name();
+  if (!behind.empty()) return start + " ... -- " + joined(behind) + " " + joined(words);
+  return is_program ? start + " " + shell_word(program) + " -- " + joined(words) : sentence;
+}
+
 /// Where people look for the CSV of `tune export`, and for the options of their own program.
-std::string hint_for(const CLI::App& command, const std::string& option) {
-  if (command.get_name() == "export" && option == "--csv") {
+std::string hint_for(const CLI::App& command, const std::vector<std::string>& extra,
+                     const std::vector<std::string>& behind) {
+  if (command.get_name() == "export" && extra.front() == "--csv") {
     return ". Learning curves go to --curves FILE; tune ls DIR --csv writes a row for each trial";
   }
-  return program_in(command).empty() ? "" : ". An option of the program itself stands behind '--'";
+  return behind_hyphens(command, extra, behind);
 }
 
 /// Where people look for the value of `tune tell`.
@@ -95,21 +128,40 @@ std::string way_to_tell(const CLI::App& command, const std::string& word) {
              : "";
 }
 
+/// A word behind a spec of JSON.
+std::string beside_spec(const CLI::App& command) {
+  const std::string& name = command.get_name();
+  if (name != "run" && name != "validate" && name != "preview") return "";
+  return "; tune " + name + " takes one spec, and the words of a command behind '--'";
+}
+
 /// The ways that a program is given, where its words stand in the spec's place.
 std::string with_its_program(const CLI::App& command, const std::vector<std::string>& extra) {
-  std::string words = program_in(command);
-  if (words.empty()) return "";
-  for (const std::string& word : extra) words += " " + shell_word(word);
+  const std::string given = program_in(command);
+  if (given.empty()) return beside_spec(command);
+  std::vector<std::string> whole = start_of_program(given);
+  const bool is_script = whole.size() > 1;
+  // What was found in PATH, or here, stays as it was typed.
+  if (!is_script) whole = {given};
+  whole.insert(whole.end(), extra.begin(), extra.end());
   const std::string start = "tune " + command.get_name() + " ";
-  std::string sentence = "; a whole command stands behind '--': " + start + "-- " + words;
+  const std::string sentence = "; " + start +
+                               "takes a spec, or a whole command behind '--': " + start + "-- " +
+                               joined(whole);
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(extra.front(), ignored)) return sentence;
+  const bool is_interpreter =
+      !is_script && std::filesystem::is_regular_file(extra.front(), ignored);
+  if (!is_script && !is_interpreter) return sentence;
+  std::vector<std::string> alone = extra;
+  if (is_script) alone.insert(alone.begin(), given);
+  const std::vector<std::string> arguments(alone.begin() + 1, alone.end());
   return sentence + "; a program that only prints its metrics stands alone: " + start +
-         shell_word(extra.front()) + (extra.size() > 1 ? " -- ..." : "");
+         shell_word(alone.front()) + (arguments.empty() ? "" : " -- " + joined(arguments));
 }
 
 /// "--num-sampels" as the sentence that helps, without a list of all that there is.
-std::string about_unknown(const CLI::App& app, const std::vector<std::string>& extra) {
+std::string about_unknown(const CLI::App& app, const std::vector<std::string>& extra,
+                          const std::vector<std::string>& behind) {
   const std::string& word = extra.front();
   const bool is_option = word.starts_with("-");
   std::vector<std::string> known;
@@ -132,7 +184,7 @@ std::string about_unknown(const CLI::App& app, const std::vector<std::string>& e
     sentence += (&one == &meant.front() ? ", did you mean '" : "' or '") + one;
   }
   const std::string hint =
-      is_option && !chosen.empty() ? hint_for(*chosen.front(), name) : std::string();
+      is_option && !chosen.empty() ? hint_for(*chosen.front(), extra, behind) : std::string();
   if (!meant.empty()) return sentence + (hint.starts_with('.') ? "'?" + hint.substr(1) : "'?");
   return sentence + hint;
 }
@@ -194,7 +246,8 @@ CommandText completable_text_of(const CLI::App& app) {
   return text;
 }
 
-int explain(const CLI::App& app, const CLI::ParseError& error) {
+int explain(const CLI::App& app, const CLI::ParseError& error,
+            const std::vector<std::string>& behind) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
   const auto chosen = app.get_subcommands();
   const std::string help =
@@ -204,7 +257,7 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_name() == "RequiredError" && !chosen.empty()) {
     sentence = what_is_missing(*chosen.front()).value_or(sentence);
   }
-  if (!extra.empty()) sentence = about_unknown(app, extra);
+  if (!extra.empty()) sentence = about_unknown(app, extra, behind);
   if (app.count("--json") > 0) {
     sentence = "--json goes before a command only with --version: write tune COMMAND --json";
   }

@@ -17,6 +17,8 @@ CommandText text_of(const CLI::App& app);
 CommandText completable_text_of(const CLI::App& app);
 
 /// Says what is wrong with the line, or prints the help that was asked for. Returns the exit code.
-int explain(const CLI::App& app, const CLI::ParseError& error);
+/// `behind`: the words behind "--", which the parser has not seen.
+int explain(const CLI::App& app, const CLI::ParseError& error,
+            const std::vector<std::string>& behind);
 
 }  // namespace tune

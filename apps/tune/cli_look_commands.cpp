@@ -101,23 +101,29 @@ void add_compare(CLI::App& app, Line& line) {
 void add_note(CLI::App& app, Line& line) {
   NoteRequest& request = line.note;
   CLI::App* const note =
-      add_command(app, "note", "Write a note about a trial, or give it tags",
+      add_command(app, "note", "Write a note about a trial, give it tags, or print both",
+                  "  tune note results/digits 3          # prints its notes and tags\n"
                   "  tune note results/digits 3 \"loss jumps at 40, but comes back\"\n"
                   "  tune note results/digits 3 --tag good,final\n"
                   "  tune note results/digits 3 --untag final\n"
+                  "  tune note results/digits 3 --clear  # removes its notes\n"
                   "  tune ls results/digits --filter 'tags == \"good\"'\n");
   add_directory(*note, request.directory);
   add_trial(*note, request.trial, "Which one: 3 or trial_00003")->required();
-  note->add_option("TEXT", request.text, "A note to add; without any, what there is is printed");
+  note->add_option("TEXT", request.text,
+                   "A note to add, in quotes; without it, and without options, its "
+                   "notes and tags are printed")
+      ->type_name("");
   const auto add_tags = [&](const char* name, std::vector<std::string>& tags, const char* what) {
     note->add_option(name, tags, what)
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("TAG,...");
   };
-  add_tags("--tag", request.tags, "Tags to give it");
+  add_tags("--tag", request.tags, "Tags to give it, beside those that it has");
   add_tags("--untag", request.removed_tags, "Tags to take away");
-  note->add_flag("--clear", request.clear, "Remove the notes that there are");
+  note->add_flag("--clear", request.clear,
+                 "Remove its notes; a TEXT is added after that. Tags stay");
   add_json(*note, request.json);
 }
 

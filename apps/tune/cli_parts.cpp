@@ -4,12 +4,37 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
+#include <sstream>
 
 #include "apps/tune/spec_options.h"
 #include "tuner/base/error.h"
 #include "tuner/spec/resume_changes.h"
 
 namespace tune {
+
+namespace {
+
+/// What may be given in two ways is explained once, and required once.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    const bool is_said = !is_positional && option->get_positional();
+    if (!is_said) return CLI::Formatter::make_option(option, is_positional);
+    std::ostringstream out;
+    CLI::detail::format_help(out, make_option_name(option, false) + " " + option->get_type_name(),
+                             same_as_positional(*option), column_width_);
+    return out.str();
+  }
+};
+
+}  // namespace
+
+std::string same_as_positional(const CLI::Option& option) {
+  return "The same as " + option.get_name(true);
+}
+
+void set_help_format(CLI::App& app) { app.formatter(std::make_shared<HelpFormatter>()); }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what,
                       const std::string& examples) {

@@ -13,6 +13,11 @@ class Option;
 
 namespace tune {
 
+/// How the help of all commands looks that are added after it.
+void set_help_format(CLI::App& app);
+/// What is said of an option that is a positional argument, too.
+std::string same_as_positional(const CLI::Option& option);
+
 /// A command with its line in the list of commands, and with lines of examples.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what,
                       const std::string& examples);

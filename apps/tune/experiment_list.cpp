@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "apps/tune/output.h"
+#include "apps/tune/trial_table.h"
 #include "tuner/base/error.h"
 #include "tuner/view/experiment_view.h"
 
@@ -43,6 +44,23 @@ Json experiment_json(const std::filesystem::path& directory) {
 }
 
 }  // namespace
+
+void list_experiments_as_csv(const std::vector<std::filesystem::path>& all) {
+  std::vector<TrialFields::Field> columns;
+  for (const char* const name :
+       {"experiment", "directory", "trials", "pending", "running", "paused", "ended", "failed",
+        "metric", "best", "started", "driver", "problem"}) {
+    const bool is_time = std::string_view(name) == "started";
+    columns.push_back({name, TrialFields::Field::Source::own, name, is_time});
+  }
+  TableRows rows;
+  for (const auto& directory : all) {
+    const Json json = experiment_json(directory);
+    auto& row = rows.emplace_back();
+    for (const auto& column : columns) row.push_back(json.at(column.name));
+  }
+  print_as_csv(columns, rows);
+}
 
 void list_experiments(const std::vector<std::filesystem::path>& all, bool as_json) {
   if (as_json) {

@@ -11,6 +11,7 @@
 #include "apps/tune/output.h"
 #include "tuner/base/clean_text.h"
 #include "tuner/init_from/domain_guess.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/spec_comment.h"
 
@@ -43,13 +44,19 @@ struct Proposed {
   bool is_active = false;  ///< searched as it stands
 };
 
+/// What the program does not start without, and has no domain.
+struct Wanted {
+  std::string shown;               ///< as its user writes it
+  std::vector<std::string> words;  ///< of the command
+};
+
 /// The program with its options, as far as a spec is about them.
 struct Proposal {
   std::vector<std::string> command;  ///< as it stands in the spec
   std::vector<Proposed> numbers;     ///< and choices; those with a domain
   std::vector<Proposed> flags;
   std::vector<Proposed> directories;
-  std::vector<std::string> wanted;    ///< required, without a domain
+  std::vector<Wanted> wanted;
   std::vector<std::string> left_out;  ///< no hyperparameters
   std::vector<std::string> unknown;
   std::vector<std::string> several;  ///< take several values
@@ -85,6 +92,16 @@ std::string command_text(const std::vector<std::string>& command) {
   std::string text;
   for (const std::string& word : command) text += (text.empty() ? "" : ", ") + in_quotes(word);
   return "[" + text + "]";
+}
+
+/// Where a value is to be written. An option of one hyphen has it as a word of its own.
+Wanted wanted_of(const HelpOption& option, const std::optional<std::string>& name,
+                 OptionForm form) {
+  const std::string shown = name ? shown_option(*name, form) : option.names.front();
+  const std::string value = "${" + std::string(word_to_fill_in) + "}";
+  if (!option.takes_value) return {shown, {shown}};
+  if (name && form != OptionForm::single_hyphen) return {shown, {shown + "=" + value}};
+  return {shown, {shown, value}};
 }
 
 /// A line of the param space; what is said of the option stands behind it, where it can stay.
@@ -207,7 +224,7 @@ void sort_in(const HelpOption& option, Proposal& proposal) {
       break;
   }
   if (option.is_required) {
-    proposal.wanted.push_back(shown);
+    proposal.wanted.push_back(wanted_of(option, name, proposal.form));
   } else if (one.guess.role == OptionRole::other || one.guess.role == OptionRole::directory) {
     proposal.left_out.push_back(shown);
   } else {
@@ -230,6 +247,13 @@ Proposal proposal_of(const ProgramHelp& help, std::vector<std::string> command,
     if (!is_given) sort_in(option, proposal);
   }
   choose_active(proposal.numbers);
+  const auto place = std::find_if(proposal.command.begin(), proposal.command.end(),
+                                  [](const std::string& word) { return brings_config(word); });
+  std::vector<std::string> words;
+  for (const Wanted& one : proposal.wanted) {
+    words.insert(words.end(), one.words.begin(), one.words.end());
+  }
+  proposal.command.insert(place, words.begin(), words.end());
   return proposal;
 }
 
@@ -267,6 +291,12 @@ std::string resume_note(const Proposal& proposal) {
          ". NAME is what it saves, \"last.pt\" or \"epoch-*\".";
 }
 
+std::vector<std::string> names_of(const std::vector<Wanted>& wanted) {
+  std::vector<std::string> names;
+  for (const Wanted& one : wanted) names.push_back(one.shown);
+  return names;
+}
+
 std::string trainable_text(const Proposal& proposal, const InitRequest& request) {
   std::string text = comment_lines(
       "  ", "The program, started once for each trial: \"${" + word_for(proposal.form) +
@@ -278,8 +308,8 @@ std::string trainable_text(const Proposal& proposal, const InitRequest& request)
          ". Write them in front of \"${" + word_for(proposal.form) + "}\".");
   }
   if (!proposal.wanted.empty()) {
-    note("It does not start without " + listed(proposal.wanted) +
-         ". Write them with their values in front of \"${" + word_for(proposal.form) + "}\".");
+    note("It does not start without " + listed(names_of(proposal.wanted)) +
+         ". Write a value wherever ${" + std::string(word_to_fill_in) + "} stands.");
   }
   if (!proposal.commands.empty() && request.arguments.empty()) {
     note("It has commands of its own, with options that are not here: " +
@@ -374,19 +404,26 @@ constexpr std::string_view rest_of_spec = R"(
 
 }  // namespace
 
-std::optional<std::string> proposed_text(const ProgramHelp& help, std::vector<std::string> command,
-                                         const InitRequest& request, const std::string& mode) {
+std::optional<ProposedSpec> proposed_spec(const ProgramHelp& help, std::vector<std::string> command,
+                                          const InitRequest& request, const std::string& mode) {
   const Proposal proposal = proposal_of(help, std::move(command), request.arguments);
   if (proposal.numbers.empty() && !help.commands.empty() && request.arguments.empty()) {
     return std::nullopt;
   }
-  return "// Made of what " + clean_text(request.from) +
-         " says of itself. Nothing of it has been tried.\n"
-         "//   tune validate FILE    is it right?       tune preview FILE    what would it do?\n"
-         "//   tune run FILE         do it\n"
-         "{\n" +
-         trainable_text(proposal, request) + "\n" + space_text(proposal) + "\n" +
-         objective_text(request, mode) + std::string(rest_of_spec);
+  ProposedSpec spec;
+  spec.text =
+      "// Made of what " + clean_text(request.from) +
+      " says of itself. Nothing of it has been tried.\n"
+      "//   tune validate FILE    is it right?       tune preview FILE    what would it do?\n"
+      "//   tune run FILE         do it\n"
+      "{\n" +
+      trainable_text(proposal, request) + "\n" + space_text(proposal) + "\n" +
+      objective_text(request, mode) + std::string(rest_of_spec);
+  for (const Wanted& one : proposal.wanted) {
+    const bool has_place = one.words.back().find(word_to_fill_in) != std::string::npos;
+    if (has_place) spec.to_fill_in.push_back(one.shown);
+  }
+  return spec;
 }
 
 }  // namespace tune

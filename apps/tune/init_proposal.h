@@ -17,9 +17,14 @@ std::string word_for(OptionForm form);
 /// "--a, --b", and how many more there are where that would fill pages.
 std::string listed(const std::vector<std::string>& items);
 
-/// The spec's text; `command`: as it stands there. Nothing if it has nothing to search, as the
-/// program has commands with options of their own, and none was named.
-std::optional<std::string> proposed_text(const ProgramHelp& help, std::vector<std::string> command,
-                                         const InitRequest& request, const std::string& mode);
+struct ProposedSpec {
+  std::string text;
+  std::vector<std::string> to_fill_in;  ///< options whose values its user has to write into it
+};
+
+/// `command`: as it stands in the spec. Nothing if that has nothing to search, as the program has
+/// commands with options of their own, and none was named.
+std::optional<ProposedSpec> proposed_spec(const ProgramHelp& help, std::vector<std::string> command,
+                                          const InitRequest& request, const std::string& mode);
 
 }  // namespace tune

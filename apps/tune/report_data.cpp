@@ -336,8 +336,8 @@ Json checkpoints_of(const ResultGrid& grid, const RunHistory& history) {
   if (kept > most_whole_listings) return json;
   Json rows = checkpoints_json(grid);
   for (Json& row : rows) row["trial"] = trial_number(row.at("trial_id"));
-  json["kept"] = as_columns(rows, {"trial", "index", "training_iteration", "score", "rank",
-                                   "is_latest", "triggers", "bytes", "where", "path"});
+  json["kept"] = as_columns(rows, {"trial", "index", "training_iteration", "is_guess", "score",
+                                   "rank", "is_latest", "triggers", "bytes", "where", "path"});
   // What a clone goes on from is kept, whatever retention says.
   Json pinned = Json::array();
   for (const Json& row : rows) {
@@ -440,10 +440,13 @@ std::string sentence_of(const StatusView& seen, const Json& best, const Json& do
   if (!counts.empty()) text += counts + ".";
   if (best.is_object()) {
     const Json& iteration = best.at("best_iteration");
+    const bool is_guess = best.at("best_iteration_is_guess").get<bool>();
     text += " The best " + best.at("metric").get<std::string>() + " is " +
             cell_text(best.at("value")) + ", of " + best.at("trial_id").get<std::string>() +
-            (iteration.is_number() ? " at iteration " + cell_text(iteration) : "") + " (" +
-            best.at("tag").get<std::string>() + ").";
+            (iteration.is_number()
+                 ? " at iteration " + iteration_text(iteration.get<std::int64_t>(), is_guess)
+                 : "") +
+            " (" + best.at("tag").get<std::string>() + ").";
   } else if (spec.objectives.size() > 1) {
     text += " " + front_text(seen.grid()) + ".";
   } else if (!spec.objectives.empty()) {

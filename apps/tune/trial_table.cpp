@@ -33,7 +33,7 @@ bool is_number_column(const TableRows& rows, std::size_t column) {
 }
 
 /// JSON has times as numbers.
-Json shown(const TrialFields::Field& column, const Json& value) {
+Json with_date(const TrialFields::Field& column, const Json& value) {
   return column.is_time && value.is_number() ? Json(iso_time(value.get<double>())) : value;
 }
 
@@ -44,16 +44,17 @@ bool sorts_before(const Json& a, const Json& b, bool descending) {
   return descending ? comes_before(b, a) : comes_before(a, b);
 }
 
-void print_as_table(const std::vector<TrialFields::Field>& columns, const TableRows& rows) {
+void print_as_table(const std::vector<TrialFields::Field>& columns, const TableRows& rows,
+                    const TableRows& shown) {
   std::vector<TableColumn> titles;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     titles.push_back({columns[i].name, !columns[i].is_time && is_number_column(rows, i)});
   }
   std::vector<std::vector<std::string>> cells;
-  for (const auto& row : rows) {
+  for (const auto& row : shown.empty() ? rows : shown) {
     auto& line = cells.emplace_back();
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line.push_back(cell_text(shown(columns[i], row[i])));
+      line.push_back(cell_text(with_date(columns[i], row[i])));
     }
   }
   print_table(titles, cells);
@@ -71,7 +72,7 @@ void print_as_csv(const std::vector<TrialFields::Field>& columns, const TableRow
   for (const auto& row : rows) {
     cells.clear();
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const Json value = shown(columns[i], row[i]);
+      const Json value = with_date(columns[i], row[i]);
       const bool is_list = columns[i].source == TrialFields::Field::Source::own && value.is_array();
       if (value.is_null() || (is_list && value.empty())) {
         cells.emplace_back();

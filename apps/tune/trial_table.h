@@ -14,7 +14,9 @@ using TableRows = std::vector<std::vector<Json>>;
 bool sorts_before(const Json& a, const Json& b, bool descending);
 
 /// For people and for spreadsheets: times are dates, with their zone.
-void print_as_table(const std::vector<TrialFields::Field>& columns, const TableRows& rows);
+/// `shown`: what a table has in the places of `rows`; empty: these themselves.
+void print_as_table(const std::vector<TrialFields::Field>& columns, const TableRows& rows,
+                    const TableRows& shown = {});
 void print_as_csv(const std::vector<TrialFields::Field>& columns, const TableRows& rows);
 
 }  // namespace tune

@@ -59,6 +59,15 @@ TEST_CASE("The view of an experiment is a table of fixed width", "[callbacks][co
         "trial_00014         28      0.25          20  0:04:04  lr=0.04,hidden...\n");
 }
 
+TEST_CASE("An iteration that may be a later one says so", "[callbacks][console]") {
+  ConsoleView view = example();
+  view.best->is_guess = view.trials[2].is_guess = true;
+  CHECK_THAT(best_line(view), Catch::Matchers::Contains("by trial_00004 at iteration 17 or later"));
+  const std::string text = joined(render_view(view, {100, false}, 40));
+  CHECK_THAT(text, Catch::Matchers::Contains("\ntrial_00012  14 or later "));
+  CHECK_THAT(text, Catch::Matchers::Contains("\ntrial_00013           21 "));
+}
+
 TEST_CASE("What the next trial waits for stands in the line and in the table",
           "[callbacks][console]") {
   ConsoleView view = example();

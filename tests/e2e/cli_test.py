@@ -234,14 +234,37 @@ class Options(Case):
         self.assertEqual(self.tune("run", "--wibble", expect=2).err,
                          "tune: unknown option '--wibble'\nsee: tune run --help\n")
         self.write("train.py", "print('loss: 1')")
-        self.assertIn("did you mean '--stop'? An option of the program itself stands behind '--'\n",
-                      self.tune("run", "train.py", "--epochs", "3", expect=2).err)
-        self.assertIn("a whole command stands behind '--': tune run -- python3 train.py --lr 3; a program that only prints its "
-                      "metrics stands alone: tune run train.py -- ...\n",
+        for words, where in [(["train.py", "--epochs", "3"], "tune run train.py -- --epochs 3"),
+                             (["train.py", "--epochs=3", "--seed", "1"], "tune run train.py -- --epochs=3"),
+                             (["--epochs", "3", "train.py"], None),
+                             (["--epochs", "3", "--", "python3", "train.py"], "tune run ... -- python3 train.py --epochs 3"),
+                             (["-p", "x=1", "--epochs=3", "--", "python3", "train.py"],
+                              "tune run ... -- python3 train.py --epochs=3"),
+                             (["spec.json", "--epochs", "3", "--", "./train", "-v"], "tune run ... -- ./train -v --epochs 3")]:
+            with self.subTest(words=words):
+                self.assertIn("did you mean '--stop'? An option of the program itself stands behind '--'" +
+                              (f": {where}" if where else "") + "\n", self.tune("run", *words, expect=2).err)
+        self.assertIn("tune run takes a spec, or a whole command behind '--': tune run -- python3 train.py --lr 3; a program that "
+                      "only prints its metrics stands alone: tune run train.py -- --lr 3\n",
                       self.tune("run", "python3", "train.py", "--lr", "3", expect=2).err)
+        self.assertIn("unexpected argument 'more.json'; tune run takes one spec, and the words of a command behind '--'\n",
+                      self.tune("run", "spec.json", "more.json", expect=2).err)
+        self.assertIn("unexpected argument 'extra'; tune run takes a spec, or a whole command behind '--': tune run -- python3 "
+                      "train.py extra; a program that only prints its metrics stands alone: tune run train.py -- extra\n",
+                      self.tune("run", "train.py", "extra", expect=2).err)
         self.assertIn("tune ls DIR --csv writes a row for each trial\n", self.tune("export", "x", "--csv", expect=2).err)
         self.assertEqual(self.tune("wibble", expect=2).err, "tune: unknown command 'wibble'\nsee: tune --help\n")
         self.assertIn("did you mean 'validate'?", self.tune("valid", "x", expect=2).err)
+
+    def test_what_may_be_given_in_two_ways_is_explained_and_required_once(self):
+        for command in ["note", "show", "stop"]:
+            text = self.tune(command, "--help").out
+            self.assertRegex(text, r"\n  --trial ID +The same as TRIAL\n")
+            self.assertEqual(text.count("3 or trial_00003"), 1)
+        note = self.tune("note", "--help").out
+        self.assertRegex(note, r"\n  TEXT +A note to add")
+        for example in ["digits 3          # prints", "--tag good,final", "--clear  # removes its notes"]:
+            self.assertIn(f"  tune note results/{example}" if example[0] == "d" else example, note)
 
     def test_every_command_has_help_with_examples(self):
         commands = ["run", "resume", "status", "ls", "best", "checkpoints", "validate", "preview",

@@ -99,12 +99,19 @@ class Init(Case):
                                'parser.add_argument("--data", required=True)\nparser.parse_args()\n')
         self.tune("init", "--from", "train.py")
         self.assertEqual(set(self.spec()["param_space"]), {"lr", "layers"})
-        self.assertIn("It does not start without --data.", self.read("spec.json"))
+        self.assertIn("It does not start without --data. Write a value wherever ${fill_in} stands.", self.read("spec.json"))
+        self.assertEqual(self.spec()["trainable"]["command"], ["python3", "train.py", "--data=${fill_in}", "${args}"])
+        self.assertIn("/trainable/command/2: write the value that the program needs in the place of '${fill_in}'",
+                      self.tune("validate", "spec.json", expect=2).err)
+        self.assertIn("wrote again.json; edit it, and write what train.py needs in the place of ${fill_in} (--data), then: ",
+                      self.tune("init", "--from", "train.py", "again.json").out)
+        self.assertEqual(self.json("init", "--from", "train.py", "more.json")["to_fill_in"], ["--data"])
         self.assertIn("It takes arguments without a name: folder.", self.read("spec.json"))
         self.tune("init", "--from", "train.py", "given.json", "--", "x", "--data", "mnist")
         self.assertEqual(self.spec("given.json")["trainable"]["command"],
                          ["python3", "train.py", "x", "--data", "mnist", "${args}"])
         self.assertNotIn("It does not start without", self.read("given.json"))
+        self.assertNotIn("fill_in", self.read("given.json"))
 
     def test_a_command_of_the_program_stands_behind_two_hyphens(self):
         self.write("train.py", 'import argparse\nparser = argparse.ArgumentParser()\n'

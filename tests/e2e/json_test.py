@@ -274,7 +274,7 @@ class Answers(Case):
                          "no answer here has these fields")
 
     def test_a_field_less_and_a_field_more_are_both_found(self) -> None:
-        answer = {"file": "/x", "not_the_same": []}
+        answer = {"file": "/x", "not_the_same": [], "to_fill_in": []}
         schema = self.schema("init")
         self.assertEqual(schema.problems(answer), [])
         for name in answer:

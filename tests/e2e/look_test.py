@@ -117,7 +117,8 @@ class List(Look):
 
     def test_json_is_stable(self):
         trial = self.json("ls", "results/spec")[2]
-        self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "checkpoint", "config", "duration_s", "earlier_metrics",
+        self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "best_iteration_is_guess", "checkpoint", "config",
+                                         "duration_s", "earlier_metrics",
                                          "end", "ended", "ended_by", "error", "experiment", "failures", "gpus",
                                          "iteration_is_guess", "metrics", "node", "notes", "path", "paused_by", "results", "started", "state",
                                          "tags", "time_total_s", "training_iteration", "trial_id", "why"])
@@ -392,6 +393,15 @@ class Show(Look):
     def test_a_trial_that_is_not_there_is_refused(self):
         self.assertIn("there is no trial '9'", self.refused("show", "results/spec", "9"))
 
+    def test_a_folder_of_experiments_is_a_csv_too(self):
+        listed, = self.json("ls", "results")
+        row, = csv.DictReader(io.StringIO(self.tune("ls", "results", "--csv").out))
+        self.assertEqual(list(row), ["experiment", "directory", "trials", "pending", "running", "paused", "ended", "failed",
+                                     "metric", "best", "started", "driver", "problem"])
+        for name in set(row) - {"started"}:
+            self.assertEqual(row[name], "" if listed[name] is None else str(listed[name]), name)
+        self.assertRegex(row["started"], r"^\d{4}-\d\d-\d\dT")
+
     def test_a_folder_of_experiments_is_listed(self):
         listed, = self.json("ls", "results")
         self.assertEqual((listed["experiment"], listed["trials"], listed["ended"], listed["best"]),
@@ -494,6 +504,9 @@ class Sentences(Look):
         for arguments, sentence in (
                 (["ls", "results/spec", "--state", "pruned"], "--state: pruned is no state but an end: --filter 'end"),
                 (["best", "results/spec", "--metric", "nodes", "--mode", "min"], "unknown metric 'nodes'"),
+                (["best", "results/spec", "--metric", "case.lr", "--mode", "min"],
+                 "'case.lr' is a hyperparameter, and no metric that the program reports: tune ls"),
+                (["best", "results/spec", "--metric", "duration_s", "--mode", "min"], " --sort duration_s sorts the trials by it"),
                 (["note", "results/spec", "0", "\udcff"], "the note is not UTF-8"),
                 (["note", "results/spec", "0", "x" * 20000], "the note has 20000 bytes, at most 10000"),
                 (["note", "results/spec", "0", "--tag", "a,b", "--untag", "b"], "the tag 'b' is in --tag and in --untag"),

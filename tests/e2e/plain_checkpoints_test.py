@@ -1,5 +1,7 @@
 """Programs that know nothing of tune, and save by themselves, are paused, resumed and cloned."""
+import csv
 import glob
+import io
 import json
 import os
 import signal
@@ -418,7 +420,9 @@ while epoch < 12:
         self.assertTrue(newest["is_guess"], listed)
         self.assertFalse(any(each["is_guess"] for each in listed if each is not newest), listed)
         begin = newest["training_iteration"]
-        self.tune("resume", "results/on", "--progress", "none")
+        told = self.tune("resume", "results/on", "--progress", "lines").out
+        self.assertIn(f"trial_00000 started, from iteration {begin} or later", told)
+        self.assertIn("trial_00000 completed at iteration 11 or later", told)
         with open(self.trial("on", 0, "result.json"), encoding="utf-8") as file:
             rows = [json.loads(line) for line in file]
         self.assertEqual([row["training_iteration"] for row in rows], list(range(1, 12)))
@@ -428,6 +432,30 @@ while epoch < 12:
         self.assertEqual(self.json("show", "results/on", "0")["iteration_is_guess"], True)
         self.assertEqual(self.json("best", "results/on")["best_iteration_is_guess"], True)
         self.assertIn("11 or later", self.tune("best", "results/on").out)
+        self.assert_guesses_are_said_everywhere(begin)
+
+    def assert_guesses_are_said_everywhere(self, begin):
+        listed, = self.json("ls", "results/on")
+        self.assertEqual([listed["iteration_is_guess"], listed["best_iteration_is_guess"]], [True, True])
+        for columns in ["trial_id,training_iteration", "best_iteration"]:
+            self.assertIn("11 or later", self.tune("ls", "results/on", "--columns", columns).out)
+        self.assertNotIn("or later", self.tune("ls", "results/on", "--csv").out)  # it has columns for that
+        compared = self.json("compare", "results/on:0", "results/on:0")
+        for name in ["iteration_is_guess", "best_iteration_is_guess", "last_iteration_is_guess"]:
+            self.assertTrue(compared["trials"][0][name], name)
+        self.assertEqual([point["iteration_is_guess"] for point in compared["curves"]],
+                         [i > begin for i in range(1, 12)])
+        self.assertIn("at iteration 11 or later", self.tune("compare", "results/on:0", "results/on:0").out)
+        over_time = self.json("best", "results/on", "--over-time")["improvements"]
+        self.assertEqual([each["iteration_is_guess"] for each in over_time], [i > begin for i in range(1, 12)])
+        self.assertIn("11 or later", self.tune("best", "results/on", "--over-time").out)
+        self.assertIn("at iteration 11 or later", self.tune("report", "results/on", "--html", "on.html").out)
+        self.assertRegex(self.read("on.html"), r'"is_guess":\[[a-z,]*true')
+        exported = self.tune("export", "results/on", "--curves", "-")
+        self.assertIn(f"the iterations of {11 - begin} results may be later ones", exported.err)
+        rows = list(csv.DictReader(io.StringIO(exported.out)))
+        self.assertEqual([row["iteration_is_guess"] for row in rows], ["true" if i > begin else "" for i in range(1, 12)])
+        self.assertEqual(self.json("export", "results/on", "--curves", "on.csv")["iterations_guessed"], 11 - begin)
 
     def test_what_it_prints_while_it_is_paused_comes_with_the_checkpoint_that_has_it(self):
         # All that is there is one checkpoint, and it never rests: each program trains to its end while it is paused.

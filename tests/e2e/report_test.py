@@ -134,6 +134,22 @@ class Report(Case):
         self.assertTrue(sentences["all"].startswith("all: 2 trials by grid search over x"), sentences)
         self.assertTrue(sentences["both"].startswith("both: 2 trials by random search over x, y"), sentences)
 
+    def test_a_program_that_seems_to_ignore_its_config_is_found_as_the_run_says(self) -> None:
+        self.write("deaf.py", "import sys\nlast = 0.3 if '--lr=4' in sys.argv and '--is_deaf=0' in sys.argv else 0.4\n"
+                              "for loss in (0.9, 0.5, last):\n    print('loss:', loss)\n")
+        for is_deaf in (1, 0):
+            name = f"deaf{is_deaf}"
+            run = self.tune("run", "deaf.py", "--name", name, "-p", "lr=grid_search:1,2,3,4", "--metric", "loss", "--mode", "min",
+                            "--max-concurrent-trials", "1", "--progress", "none", "--", f"--is_deaf={is_deaf}")
+            self.assertIn("the program seems to ignore its config", run.err)
+            found = [each for each in self.json("report", f"results/{name}")["experiments"][0]["findings"]
+                     if each["kind"] == "config"]
+            # What came after the notice has proved that it hears.
+            self.assertEqual([each["trials"] for each in found], [["trial_00000", "trial_00001", "trial_00002"]] * is_deaf)
+            if is_deaf:
+                self.assertIn(found[0]["sentence"], run.err)
+                self.assertIn(found[0]["sentence"], self.tune("report", f"results/{name}").out)
+
     def test_a_page_is_replaced_and_another_file_is_not(self) -> None:
         directory = self.simulated(4, "fifo")
         self.page_of(directory)

@@ -376,7 +376,7 @@ class WholeNumbers(Case):
                          ([first, 2**53 + 1], 2**53 + 1, first, 2**53 + 1))
         compared = self.json("compare", "results/spec", "0", "1")
         self.assertEqual([t["last"] for t in compared["trials"]], [2**53 + 1, 2**53])
-        self.assertEqual(compared["curves"], [{"training_iteration": 1, "values": [first, 2**53]}])
+        self.assertEqual(compared["curves"], [{"training_iteration": 1, "iteration_is_guess": False, "values": [first, 2**53]}])
         curves = self.tune("export", "results/spec", "--curves", "-").out
         self.assertEqual([row["loss"] for row in csv.DictReader(io.StringIO(curves))],
                          [str(first), str(2**53 + 1), str(2**53)])

@@ -415,6 +415,22 @@ TEST_CASE("What a program says twice, or sums up, is left out and remarked upon"
   CHECK(outcome.remarked == std::set{LaunchAdvisory::What::echo, LaunchAdvisory::What::summary});
 }
 
+TEST_CASE("A line that comes again behind further results is not said to sum up", "[unit][plain]") {
+  using What = LaunchAdvisory::What;
+  const auto remarked = [](const std::string& out) {
+    PlainHabits habits;
+    const Outcome outcome = outcome_of(out, "", habits);
+    CHECK(outcome.results == std::vector<double>{0.5, 0.4, 0.3, 0.2});
+    return outcome.remarked;
+  };
+  const std::string first = "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n";
+  const std::string third = "epoch 3 val_loss: 0.3\n", fourth = "epoch 4 val_loss: 0.2\n";
+  const std::string test = "test val_loss: 0.6\n";
+  CHECK(remarked(first + test + third + test + fourth + test) == std::set{What::other_kind});
+  CHECK(remarked(first + third + fourth + test) == std::set{What::summary});
+  CHECK(remarked(first + third + fourth + test + test) == std::set{What::summary});
+}
+
 TEST_CASE("Of training and validation all trials of a program count one, and a remark says so",
           "[unit][plain]") {
   PlainHabits habits;

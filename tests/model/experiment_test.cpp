@@ -112,6 +112,48 @@ TEST_CASE("Results whose iteration is a guess are known as such until a restore 
   for (const std::int64_t i : {3, 4}) CHECK_FALSE(story.trial().is_guess(i));
 }
 
+TEST_CASE("What was restored to a guess, and has had no result since, is at one", "[experiment]") {
+  Story story;
+  const auto save_guess = [&](int index, std::int64_t iteration) {
+    Checkpoint checkpoint;
+    checkpoint.index = index;
+    checkpoint.iteration = iteration;
+    checkpoint.is_guess = true;
+    story.then(CheckpointCommitted{TrialId{0}, checkpoint});
+  };
+  story.add().add().start().report(1);
+  save_guess(1, 1);
+  story.report(2).save(2, 2);
+  const auto clone = [&](int checkpoint, int attempt) {
+    story.then(TrialExploited{TrialId{1}, {TrialId{0}, "{}", ""}});
+    story.then(AttemptStarted{TrialId{1}, attempt, checkpoint, {}, TrialId{0}});
+  };
+  const auto& copy = [&]() -> const Trial& { return story.experiment.trial(TrialId{1}); };
+  SECTION("a clone of it with nothing left to train") {
+    clone(1, 1);
+    CHECK(copy().iteration == 1);
+    CHECK(copy().is_at_guess());
+    Experiment loaded;
+    for (const TrialId id : {TrialId{0}, TrialId{1}}) {
+      std::string line;
+      story.experiment.append_trial(line, id);
+      loaded.load_trial(line);
+    }
+    CHECK(loaded.trial(TrialId{1}).is_at_guess());
+  }
+  SECTION("a clone of what is known") {
+    clone(2, 1);
+    CHECK_FALSE(copy().is_at_guess());
+  }
+  SECTION("the trial itself, until its next result") {
+    story.end(Outcome::failed, true).start(1);
+    CHECK(story.trial().is_at_guess());
+    CHECK_FALSE(story.trial().is_guess(1));  // that result is counted
+    story.report(2);
+    CHECK_FALSE(story.trial().is_at_guess());
+  }
+}
+
 TEST_CASE("An attempt interrupted after a pause was decided on is paused, if it was saved",
           "[experiment]") {
   Story story;

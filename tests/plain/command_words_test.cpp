@@ -131,6 +131,8 @@ TEST_CASE("A name with dots of its own is found", "[plain][words]") {
 TEST_CASE("Wrong words are complaints with the nearest right one", "[plain][words]") {
   CHECK(complaint_about_words("${arg}", true) ==
         "unknown word '${arg}', did you mean '${args}'? ($${ stands for ${)");
+  CHECK(complaint_about_words("--data=${fill_in}", true) ==
+        "write the value that the program needs in the place of '${fill_in}'");
   CHECK(complaint_about_words("${quite_unlike}", true)
             .starts_with("unknown word '${quite_unlike}', expected one of '${args}', "));
   CHECK(complaint_about_words("x${args}", true) ==

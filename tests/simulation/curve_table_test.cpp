@@ -88,6 +88,16 @@ TEST_CASE("Seconds of each iteration do as well, a value may be absent, and file
   CHECK(table.curves[2].seconds == std::vector<double>{0});
 }
 
+TEST_CASE("Whether an iteration may be a later one is no metric of a curve") {
+  Files files;
+  files.put(
+      "config/a,training_iteration,time_total_s,iteration_is_guess,loss\n"
+      "1,1,1,,5\n1,2,2,true,4\n");
+  const CurveTable table = files.read();
+  CHECK(table.metrics == std::vector<std::string>{"loss"});
+  CHECK(table.curves.at(0).values == std::vector<double>{5, 4});
+}
+
 TEST_CASE("An apostrophe before a formula is the spreadsheet's, and no part of a config") {
   Files files;
   files.put(

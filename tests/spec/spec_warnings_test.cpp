@@ -323,6 +323,38 @@ TEST_CASE("A scheduler that counts in seconds unless it is told otherwise is nam
   CHECK(of({{"type", "asha"}}) == "");
 }
 
+TEST_CASE("An option that the command has, and each config gives once more, is doubted",
+          "[plain]") {
+  const auto said = [](const std::vector<std::string>& command) {
+    ExperimentSpec spec;
+    spec.command = command;
+    spec.plain.emplace();
+    spec.param_space = {{"layers", {{"choice", {1, 2}}}}};
+    std::string all;
+    for (const auto& doubt : warnings_about(spec)) all += doubt.pointer + " " + doubt.sentence;
+    return all;
+  };
+  for (const char* const alone : {"--layers=3", "--layers"}) {
+    CHECK(said({"./train", alone, "${args}"})
+              .starts_with("/param_space/layers the command has '" + std::string(alone) +
+                           "' itself"));
+  }
+  CHECK(said({"./train", "--layers", "3", "${args}"}) ==
+        "/param_space/layers the command has '--layers 3' itself, and ${args} gives the program "
+        "--layers once more, behind that. Most programs take the last one, so what the command has "
+        "counts for nothing: leave one of both out");
+  CHECK(said({"./train", "${args}", "--layers", "3"}).find("nothing is searched here") !=
+        std::string::npos);
+  CHECK(said({"./train", "layers=3", "${args_no_hyphens}"}) != "");
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"./train", "--layers-most", "3", "${args}"},
+                                             {"./train", "--layers", "${config.layers}", "${args}"},
+                                             {"./train", "layers", "${args_no_hyphens}"},
+                                             {"./train", "--layers", "3", "${config.layers}"}}) {
+    CHECK(said(command) == "");
+  }
+}
+
 TEST_CASE("Rungs that no trial reaches are doubted", "[spec][warnings]") {
   const auto said = [](const Json& stop, const Json& scheduler) {
     ExperimentSpec spec;

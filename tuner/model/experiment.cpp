@@ -250,6 +250,7 @@ void Experiment::start_from(Trial& trial, TrialId owner, const Checkpoint* check
   const bool begins_anew = note_start(trial, owner, checkpoint, time);
   if (begins_anew) trial.counted_iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
   rewind_summaries(trial, owner, checkpoint);
+  trial.restored_guess = checkpoint != nullptr && goes_on_from_guess(*checkpoint, find(owner));
   if (checkpoint != nullptr && is_ahead_of(*checkpoint, owner, trial)) {
     // It is given the results in between as if it had just come to them.
     trial.restored_iteration = trial.iteration;
@@ -274,6 +275,7 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   }
   attempts_[trial.id].last_result = time;
   trial.iteration = result.training_iteration;
+  trial.restored_guess = false;
   if (result.iteration_is_guess) {
     if (trial.first_guess == 0) trial.first_guess = trial.iteration;
     trial.last_guess = trial.iteration;

@@ -294,6 +294,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "restored_iteration", trial.restored_iteration);
   append_member_if(out, "first_guess", trial.first_guess);
   append_member_if(out, "last_guess", trial.last_guess);
+  if (trial.restored_guess) append_member(out, "restored_guess", 1);
   append_member(out, "total_s", trial.time_total_s);
   append_member_if(out, "restored_s", trial.restored_time_s);
   append_member_if(out, "timesteps", trial.timesteps_total);
@@ -386,6 +387,7 @@ void Experiment::load_trial(std::string_view text) {
   trial.restored_iteration = fields.integer("restored_iteration", 0);
   trial.first_guess = fields.integer("first_guess", 0);
   trial.last_guess = fields.integer("last_guess", 0);
+  trial.restored_guess = fields.small("restored_guess", 0) != 0;
   trial.time_total_s = fields.number("total_s");
   trial.restored_time_s = fields.number_if("restored_s").value_or(0);
   trial.timesteps_total = fields.number_if("timesteps");

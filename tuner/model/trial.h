@@ -191,6 +191,8 @@ struct Trial {
   /// The first and the last of its results whose iteration is a guess, see Result; 0: there is
   /// none.
   std::int64_t first_guess = 0, last_guess = 0;
+  /// What it was restored to may be of a later iteration, and it has had no result since.
+  bool restored_guess = false;
   /// The highest iteration since the start or the last cloning; no restore rewinds it. Results up
   /// to it are repetitions: see `repeats`.
   std::int64_t counted_iteration = 0;
@@ -246,6 +248,8 @@ struct Trial {
   bool is_guess(std::int64_t of_iteration) const {
     return first_guess > 0 && of_iteration >= first_guess && of_iteration <= last_guess;
   }
+  /// Whether it may be at a later iteration than its `iteration`.
+  bool is_at_guess() const { return restored_guess || is_guess(iteration); }
 
   /// Nothing if it has not ended. Where an older program has not recorded who ended the trial,
   /// TERMINATED counts as completed.

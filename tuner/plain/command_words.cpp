@@ -313,6 +313,11 @@ std::string complaint_about_words(std::string_view text, bool is_argument) {
       list = piece;
       return;
     }
+    if (piece == word_to_fill_in) {
+      complaint =
+          "write the value that the program needs in the place of '${" + std::string(piece) + "}'";
+      return;
+    }
     const auto& singles = single_words();
     if (piece.starts_with(config_prefix) && piece.size() > config_prefix.size()) return;
     if (piece.starts_with(variable_prefix) && piece.size() > variable_prefix.size()) return;

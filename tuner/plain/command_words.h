@@ -28,6 +28,8 @@ struct WordValues {
 
 /// The word for that file, which is not written without it.
 inline constexpr std::string_view config_file_word = "args_json_file";
+/// Stands for nothing: whoever proposes a command leaves it where its user has to write something.
+inline constexpr std::string_view word_to_fill_in = "fill_in";
 
 /// `command` with its words replaced; a list word becomes several arguments, or none. What a config
 /// does not have, or has as null, leaves its argument out. `command` has no wrong words.

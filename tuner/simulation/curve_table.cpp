@@ -84,6 +84,7 @@ Header parse_header(std::string_view line, const SourceLine& source) {
   const auto iteration = take(curve_iteration_column);
   const auto total = take(curve_total_column);
   const auto step = take(curve_step_column);
+  (void)take(curve_guess_column);
   const auto lacks = [&](const std::string& what) { return source.error("there is no " + what); };
   if (!iteration) throw lacks("column 'training_iteration'");
   if (!total && !step) {

@@ -37,6 +37,7 @@ inline constexpr const char* curve_id_column = "trial_id";
 inline constexpr const char* curve_iteration_column = "training_iteration";
 inline constexpr const char* curve_total_column = "time_total_s";
 inline constexpr const char* curve_step_column = "time_this_iter_s";
+inline constexpr const char* curve_guess_column = "iteration_is_guess";  ///< only for who reads it
 inline constexpr const char* curve_config_prefix = "config/";
 
 }  // namespace tune

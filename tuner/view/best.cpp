@@ -58,7 +58,7 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
   return value(Scope::all) + " at its best" +
          (best ? " (iteration " + iteration_text(*best, trial.is_guess(*best)) + ")" : "") + ", " +
          value(Scope::last) + " at the last iteration, " +
-         iteration_text(trial.iteration, trial.is_guess(trial.iteration)) +
+         iteration_text(trial.iteration, trial.is_at_guess()) +
          (before.empty() ? "" : "; " + before);
 }
 

@@ -95,7 +95,8 @@ class Ascents {
                         (exact == best_.back().value && reported.trial < best_.back().trial);
     if (!is_new || !is_feasible(reported.trial)) return;
     best_.push_back({event.number, event.time, experiment.running_s(event.time), started_,
-                     experiment.results(), reported.trial, result.training_iteration, exact});
+                     experiment.results(), reported.trial, result.training_iteration,
+                     result.iteration_is_guess, exact});
   }
 
   const std::vector<Improvement>& improvements() const { return best_; }

@@ -18,6 +18,7 @@ struct Improvement {
   std::uint64_t results = 0;  ///< how many were accepted by then
   TrialId trial{};
   std::int64_t iteration = 0;
+  bool is_guess = false;  ///< it may be a later one, see Result
   ExactNumber value;
 };
 

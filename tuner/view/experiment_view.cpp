@@ -322,13 +322,32 @@ bool is_last_value_only(std::string_view metric) {
 
 namespace {
 
+/// Error (user) if something else of the trials has the name: no trial is best by that.
+void refuse_no_metric(const ResultGrid& grid, const TrialFields& fields, const std::string& given) {
+  TrialFields::Field field;
+  try {
+    field = fields.find("metric", given);
+  } catch (const Error&) {
+    return;  // nothing has it
+  }
+  if (field.source == TrialFields::Field::Source::metric) return;
+  const bool is_of_config = field.source == TrialFields::Field::Source::config;
+  throw user_error(as_quoted(given) + " is " +
+                   (is_of_config ? "a hyperparameter" : "what tune knows of a trial") +
+                   ", and no metric that the program reports: tune ls " +
+                   shell_word(grid.directory()) + " --sort " + shell_word(given) +
+                   " sorts the trials by it");
+}
+
 /// The metric's own name, however it is written; empty if none is given.
 std::string metric_meant_by(const ResultGrid& grid, const std::string& given) {
   const auto& objectives = grid.spec().objectives;
   if (given.empty() || find_objective(objectives, given) != nullptr) return given;
+  const TrialFields fields({{&grid, ""}});
   try {
-    return TrialFields({{&grid, ""}}).find_metric(given);
+    return fields.find_metric(given);
   } catch (const Error& unknown) {
+    refuse_no_metric(grid, fields, given);
     if (!grid.spec().plain) throw;
     throw user_error(std::string(unknown.what()) +
                      "; of what a plain program prints only what is listed is read: tune run --set "

@@ -16,6 +16,7 @@
 #include "tuner/base/error.h"
 #include "tuner/model/ancestry.h"
 #include "tuner/view/best.h"
+#include "tuner/view/ignored_config.h"
 #include "tuner/view/judged_trials.h"
 
 namespace tune {
@@ -413,6 +414,8 @@ const char* to_string(FindingKind kind) {
       return "saves";
     case FindingKind::not_finite:
       return "not_finite";
+    case FindingKind::config:
+      return "config";
     case FindingKind::edge:
       return "edge";
     case FindingKind::early_stopping:
@@ -464,6 +467,10 @@ std::vector<Finding> findings_of(const ResultGrid& grid, const RunHistory& histo
   find_failures(grid, points, all);
   find_failed_saves(grid, all);
   if (objective != nullptr) find_not_finite(grid, *objective, all);
+  IgnoredConfig ignored = ignored_config(grid);
+  if (!ignored.sentence.empty()) {
+    all.push_back({FindingKind::config, std::move(ignored.sentence), std::move(ignored.trials)});
+  }
   if (objective != nullptr && points) find_edges(grid, *objective, *points, all);
   find_early_stopping(history.judgements, all);
   find_idle(grid, history, all);

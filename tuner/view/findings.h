@@ -12,7 +12,7 @@
 
 namespace tune {
 
-enum class FindingKind { failures, saves, not_finite, edge, early_stopping, idle, stalled };
+enum class FindingKind { failures, saves, not_finite, config, edge, early_stopping, idle, stalled };
 const char* to_string(FindingKind kind);  ///< "failures", "not_finite", ...
 
 struct Finding {

@@ -85,8 +85,9 @@ std::string running_text(const ExperimentView& view, Seconds now) {
     if (rows.size() == most_shown) break;
     const std::string last = age_text(attempt.last_result, now);
     auto& row = rows.emplace_back();
-    row = {to_string(trial->id), std::to_string(trial->iteration), age_text(attempt.since, now),
-           last == "-" ? last : last + " ago", pid ? std::to_string(*pid) : "-"};
+    row = {to_string(trial->id), iteration_text(trial->iteration, trial->is_at_guess()),
+           age_text(attempt.since, now), last == "-" ? last : last + " ago",
+           pid ? std::to_string(*pid) : "-"};
     if (has_nodes) row.emplace_back(std::string_view(trial->host));
     if (has_gpus) row.push_back(trial->gpus.empty() ? "-" : *trial->gpus);
     row.push_back(present_tag(*trial));

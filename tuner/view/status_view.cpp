@@ -77,7 +77,7 @@ Json best_json(const ResultGrid& grid) {
           {"best_iteration", iteration ? Json(*iteration) : Json()},
           {"last", number_json(grid.exact_value(trial, *objective, Scope::last))},
           {"training_iteration", trial.iteration},
-          {"iteration_is_guess", trial.is_guess(trial.iteration)},
+          {"iteration_is_guess", trial.is_at_guess()},
           {"best_iteration_is_guess", iteration && trial.is_guess(*iteration)},
           {"tag", present_tag(trial)}};
 }

@@ -102,8 +102,11 @@ constexpr OwnField own_fields[] = {
     {"best", best_json},
     {"best_iteration", best_iteration_json},
     {"iteration_is_guess",
-     [](const TrialSource&, const Trial& trial) -> Json {
-       return trial.is_guess(trial.iteration);
+     [](const TrialSource&, const Trial& trial) -> Json { return trial.is_at_guess(); }},
+    {"best_iteration_is_guess",
+     [](const TrialSource& source, const Trial& trial) -> Json {
+       const Json best = best_iteration_json(source, trial);
+       return best.is_number() && trial.is_guess(best.get<std::int64_t>());
      }},
     {"attempt", [](const TrialSource&, const Trial& trial) -> Json { return trial.attempt; }},
     {"failures", [](const TrialSource&, const Trial& trial) -> Json { return trial.failures; }},
@@ -376,6 +379,15 @@ std::vector<Json> values_of(const TrialSource& source, const Trial& trial,
     }
   }
   return values;
+}
+
+Json in_a_table(const Trial& trial, const TrialFields::Field& field, const Json& value) {
+  if (field.source != Source::own || !value.is_number_integer()) return value;
+  const bool is_last = field.key == "training_iteration";
+  if (!is_last && field.key != "best_iteration") return value;
+  const auto iteration = value.get<std::int64_t>();
+  const bool is_guess = is_last ? trial.is_at_guess() : trial.is_guess(iteration);
+  return is_guess ? Json(iteration_text(iteration, true)) : value;
 }
 
 std::map<std::string, Json> leaves_of(const Json& config) {

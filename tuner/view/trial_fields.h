@@ -88,6 +88,10 @@ class TrialFields {
   ByName fields_;  ///< by the name as it can be written in an expression
 };
 
+/// The trial's `value` of the field as a table has it: an iteration that may be a later one is "20
+/// or later".
+Json in_a_table(const Trial& trial, const TrialFields::Field& field, const Json& value);
+
 /// The values of a config by name, nested with '/'. Lists are values.
 std::map<std::string, Json> leaves_of(const Json& config);
 /// Takes the value of that name out of the config, if it has it.

@@ -132,6 +132,16 @@ Json finite_or_null(const ExactNumber& number) {
   return std::isfinite(number.value()) ? number_json(number) : Json();
 }
 
+bool is_guess(const Compared& one, const std::optional<std::int64_t>& iteration) {
+  return iteration && one.trial->is_guess(*iteration);
+}
+
+/// Whether one of them may have been a later iteration there.
+bool is_guess(const std::vector<Compared>& all, std::int64_t iteration) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Compared& one) { return one.trial->is_guess(iteration); });
+}
+
 Json to_json(const Compared& one, const Objective& objective) {
   const Experiment& experiment = one.view->grid.experiment();
   const Trial& trial = *one.trial;
@@ -147,11 +157,14 @@ Json to_json(const Compared& one, const Objective& objective) {
       {"config", Json::parse(present_config(trial))},
       {"best", finite_or_null(value_in(one, objective, Scope::all))},
       {"best_iteration", one.best_iteration ? Json(*one.best_iteration) : Json()},
+      {"best_iteration_is_guess", is_guess(one, one.best_iteration)},
       {"last", trial.summary(objective.metric) != nullptr || is_last_value_only(objective.metric)
                    ? number_json(value_in(one, objective, Scope::last))
                    : Json()},
       {"last_iteration", one.last_iteration ? Json(*one.last_iteration) : Json()},
+      {"last_iteration_is_guess", is_guess(one, one.last_iteration)},
       {"training_iteration", trial.iteration},
+      {"iteration_is_guess", trial.is_at_guess()},
       {"time_total_s", trial.time_total_s},
       {"time_per_iteration_s", one.time_per_iteration_s ? Json(*one.time_per_iteration_s) : Json()},
       {"duration_s", duration_json(experiment, trial)},
@@ -181,7 +194,9 @@ void print_comparison_json(const std::vector<Compared>& all, const Objective& ob
   for (const SharedPoint& point : points) {
     Json values = Json::array();
     for (const ExactNumber& value : point.values) values.push_back(number_json(value));
-    curves.push_back({{"training_iteration", point.iteration}, {"values", std::move(values)}});
+    curves.push_back({{"training_iteration", point.iteration},
+                      {"iteration_is_guess", is_guess(all, point.iteration)},
+                      {"values", std::move(values)}});
   }
   const auto ahead = ahead_for_good(points, objective.mode);
   Json leader = nullptr;
@@ -220,9 +235,11 @@ class SideBySide {
 };
 
 /// "0.25 at iteration 7"
-std::string value_text(double value, const std::optional<std::int64_t>& iteration) {
+std::string value_text(const Compared& one, double value,
+                       const std::optional<std::int64_t>& iteration) {
   if (std::isnan(value)) return "-";
-  return format_metric(value) + (iteration ? " at iteration " + std::to_string(*iteration) : "");
+  return format_metric(value) +
+         (iteration ? " at iteration " + iteration_text(*iteration, is_guess(one, iteration)) : "");
 }
 
 void print_trials(const std::vector<Compared>& all, const Objective& objective, bool also_equal) {
@@ -235,10 +252,10 @@ void print_trials(const std::vector<Compared>& all, const Objective& objective, 
   const bool has_best = !is_last_value_only(objective.metric);
   table.add("best " + objective.metric, [&](const Compared& one) {
     if (!has_best) return std::string();
-    return value_text(value_in(one, objective, Scope::all).value(), one.best_iteration);
+    return value_text(one, value_in(one, objective, Scope::all).value(), one.best_iteration);
   });
   table.add("last " + objective.metric, [&](const Compared& one) {
-    return value_text(value_in(one, objective, Scope::last).value(), one.last_iteration);
+    return value_text(one, value_in(one, objective, Scope::last).value(), one.last_iteration);
   });
   table.add("time per iteration", [](const Compared& one) {
     return one.time_per_iteration_s ? format_seconds(*one.time_per_iteration_s) : "-";
@@ -286,9 +303,12 @@ void print_curves(const std::vector<Compared>& all, const Objective& objective,
   std::vector<TableColumn> columns = {{"iteration", true}};
   for (const Compared& one : all) columns.push_back({one.name, true});
   if (is_pair) columns.push_back({"difference", true});
+  const auto text_of = [&](std::int64_t iteration) {
+    return iteration_text(iteration, is_guess(all, iteration));
+  };
   std::vector<std::vector<std::string>> rows;
   for (const SharedPoint& point : some_of(points, shown_points)) {
-    auto& row = rows.emplace_back(std::vector<std::string>{std::to_string(point.iteration)});
+    auto& row = rows.emplace_back(std::vector<std::string>{text_of(point.iteration)});
     for (const ExactNumber& value : point.values) row.push_back(format_metric(value.value()));
     if (is_pair) row.push_back(format_metric((point.values[0] - point.values[1]).value()));
   }
@@ -301,9 +321,9 @@ void print_curves(const std::vector<Compared>& all, const Objective& objective,
   print_table(columns, rows);
   const auto ahead = ahead_for_good(points, objective.mode);
   print(ahead ? all[ahead->first].name + " is ahead for good from iteration " +
-                    std::to_string(ahead->second) + " on, up to iteration " +
-                    std::to_string(points.back().iteration) + "\n"
-              : "none is ahead at iteration " + std::to_string(points.back().iteration) + "\n");
+                    text_of(ahead->second) + " on, up to iteration " +
+                    text_of(points.back().iteration) + "\n"
+              : "none is ahead at iteration " + text_of(points.back().iteration) + "\n");
 }
 
 }  // namespace

@@ -60,10 +60,20 @@ void add_totals(Point& point, const Counts& counts) {
   set(curve_total_column, counts.time_total_s);
 }
 
+/// Whether its iteration may be a later one.
+void mark(Point& point, bool is_guess) {
+  if (is_guess) {
+    point.insert_or_assign(curve_guess_column, 1);
+  } else {
+    point.erase(curve_guess_column);  // a metric of that name
+  }
+}
+
 void add_point(Points& points, const Result& result) {
   Point& point = points[result.training_iteration];
   add_metrics(point, result.metrics);
   add_totals(point, result);
+  mark(point, result.iteration_is_guess);
 }
 
 /// By name, nested with '/', as a curve file's cells have them.
@@ -111,8 +121,10 @@ std::map<std::string, std::string> config_cells(const std::string& config) {
 Points points_of(const ResultGrid& grid, const Trial& trial) {
   Points points;
   grid.each_row(trial, [&](const Metrics& row) {
-    Point& point = points[static_cast<std::int64_t>(*row.find(curve_iteration_column))];
+    const auto iteration = static_cast<std::int64_t>(*row.find(curve_iteration_column));
+    Point& point = points[iteration];
     add_metrics(point, row);
+    mark(point, trial.is_guess(iteration));
   });
   for (std::int64_t iteration = 1; iteration <= trial.iteration; ++iteration) {
     const auto found = points.find(iteration);
@@ -247,6 +259,17 @@ std::string number_text(const ExactNumber& number) {
   return text;
 }
 
+/// How many results have an iteration that may be a later one.
+std::size_t guesses_in(const std::vector<Exported>& exported) {
+  std::size_t count = 0;
+  for (const auto& one : exported) {
+    for (const Stage& stage : one.stages) {
+      for (const auto& [iteration, point] : stage.points) count += point.count(curve_guess_column);
+    }
+  }
+  return count;
+}
+
 std::string curves_csv(const std::vector<Exported>& exported,
                        const std::vector<std::string>& metrics, bool by_lineage) {
   std::set<std::string> config;
@@ -262,6 +285,8 @@ std::string curves_csv(const std::vector<Exported>& exported,
   for (const auto& name : config) csv::append_text(text, curve_config_prefix + name, false);
   csv::append_cell(text, curve_iteration_column, false);
   csv::append_cell(text, curve_total_column, false);
+  const bool has_guesses = guesses_in(exported) > 0;
+  if (has_guesses) csv::append_cell(text, curve_guess_column, false);
   for (const auto& name : metrics) csv::append_text(text, name, false);
   text += '\n';
   for (const auto& one : exported) {
@@ -275,6 +300,7 @@ std::string curves_csv(const std::vector<Exported>& exported,
       for (const auto& [iteration, point] : stage.points) {
         text += beginning + "," + std::to_string(iteration) + "," +
                 number_text(point.at(curve_total_column));
+        if (has_guesses) text += point.contains(curve_guess_column) ? ",true" : ",";
         for (const auto& name : metrics) text += "," + number_text(point.at(name));
         text += '\n';
       }
@@ -329,6 +355,13 @@ int export_command(const ExportRequest& request) {
   for (const auto& name : metrics.taken) {
     complain(as_quoted(name) + " is left out, because a column of another meaning has that name");
   }
+  const std::size_t guesses = guesses_in(exported);
+  if (guesses > 0) {
+    print_notice("the iterations of " + count_of(guesses, "result") +
+                 " may be later ones, as their programs went on from checkpoints \"or later\": the "
+                 "column " +
+                 curve_guess_column + " has true there (docs/plain.md)");
+  }
   if (request.curves == "-") {
     print_data(text);
     return exit_ok;
@@ -347,6 +380,7 @@ int export_command(const ExportRequest& request) {
                 {"curves", exported.size()},
                 {"iterations_min", shortest},
                 {"iterations_max", longest},
+                {"iterations_guessed", guesses},
                 {"left_out", metrics.all()},
                 {"left_out_trials", std::move(trials)}});
     return exit_ok;

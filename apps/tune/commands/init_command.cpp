@@ -168,7 +168,7 @@ std::string mode_of(const InitRequest& request) {
   throw user_error("--mode min or --mode max: which values of " + request.metric + " are better?");
 }
 
-std::string proposed_spec(const InitRequest& request) {
+ProposedSpec spec_of_program(const InitRequest& request) {
   const std::string mode = mode_of(request);
   const auto start = start_of_program(request.from);
   std::error_code ignored;
@@ -181,8 +181,8 @@ std::string proposed_spec(const InitRequest& request) {
                      "nor something that can be executed");
   }
   const ProgramHelp help = help_of(start, request);
-  if (auto text = proposed_text(help, command_for_spec(start, request, help.form), request, mode)) {
-    return *std::move(text);
+  if (auto spec = proposed_spec(help, command_for_spec(start, request, help.form), request, mode)) {
+    return *std::move(spec);
   }
   const bool has_train =
       std::find(help.commands.begin(), help.commands.end(), "train") != help.commands.end();
@@ -235,12 +235,17 @@ int init_command(const InitRequest& given) {
     refuse_to_overwrite(request.file);
   }
   SweepSpec spec;
+  std::vector<std::string> to_fill_in;
   if (request.skill) {
     spec.text = skill_text();
   } else if (is_sweep_file(request.from)) {
     spec = spec_of_file(request);
+  } else if (is_about_program) {
+    ProposedSpec proposed = spec_of_program(request);
+    spec.text = std::move(proposed.text);
+    to_fill_in = std::move(proposed.to_fill_in);
   } else {
-    spec.text = is_about_program ? proposed_spec(request) : std::string(starter);
+    spec.text = starter;
   }
   if (is_shown) {
     print_data(spec.text);
@@ -250,7 +255,8 @@ int init_command(const InitRequest& given) {
   if (!files->create_exclusive(request.file, spec.text)) refuse_to_overwrite(request.file);
   if (request.json) {
     print_json({{"file", fs::absolute(request.file).lexically_normal().string()},
-                {"not_the_same", spec.losses}});
+                {"not_the_same", spec.losses},
+                {"to_fill_in", to_fill_in}});
     return exit_ok;
   }
   if (request.skill) {
@@ -259,8 +265,12 @@ int init_command(const InitRequest& given) {
   }
   const std::string word = shell_word(request.file);
   for (const std::string& loss : spec.losses) print("not the same: " + clean_text(loss) + "\n");
-  print("wrote " + request.file + "; edit it, then: tune validate " + word + "; tune preview " +
-        word + "; tune run " + word + "\n");
+  const std::string edits =
+      to_fill_in.empty() ? "edit it"
+                         : "edit it, and write what " + request.from + " needs in the place of ${" +
+                               std::string(word_to_fill_in) + "} (" + listed(to_fill_in) + ")";
+  print("wrote " + request.file + "; " + edits + ", then: tune validate " + word +
+        "; tune preview " + word + "; tune run " + word + "\n");
   return exit_ok;
 }
 

@@ -140,9 +140,10 @@ std::vector<Field> find_columns(const ListRequest& request, const std::vector<Tr
 
 /// Everything about a trial, for programs.
 Json trial_json(const TrialSource& source, const Trial& trial, bool has_results) {
-  static const std::vector<std::string> own = {"experiment", "best",  "best_iteration",
-                                               "started",    "ended", "duration_s",
-                                               "node",       "gpus",  "tags"};
+  static const std::vector<std::string> own = {
+      "experiment", "best",  "best_iteration", "best_iteration_is_guess",
+      "started",    "ended", "duration_s",     "node",
+      "gpus",       "tags"};
   const TrialResult result = (*source.grid)[index_of(trial.id)];
   Json json = {{"trial_id", result.trial_id},
                {"state", to_string(trial.state)},
@@ -150,7 +151,7 @@ Json trial_json(const TrialSource& source, const Trial& trial, bool has_results)
                {"metrics", result.metrics},
                {"earlier_metrics", earlier_metrics_json(*source.grid, trial)},
                {"training_iteration", trial.iteration},
-               {"iteration_is_guess", trial.is_guess(trial.iteration)},
+               {"iteration_is_guess", trial.is_at_guess()},
                {"time_total_s", trial.time_total_s},
                {"attempt", trial.attempt},
                {"failures", trial.failures},
@@ -227,14 +228,13 @@ bool lists_experiments(const ListRequest& request) {
   if (all.empty()) return false;
   const bool asks_for_trials = !request.sort.empty() || !request.filter.empty() ||
                                !request.states.empty() || !request.columns.empty() ||
-                               !request.over.empty() || request.csv || request.results ||
-                               request.limit > 0;
+                               !request.over.empty() || request.results || request.limit > 0;
   if (asks_for_trials) {
     throw user_error(request.directories.front() +
                      " holds experiments and is none: of trials ask one, " +
                      shell_word(all.front()) + ", or several");
   }
-  list_experiments(all, request.json);
+  request.csv ? list_experiments_as_csv(all) : list_experiments(all, request.json);
   return true;
 }
 
@@ -260,7 +260,8 @@ void tell_earlier(const std::vector<Field>& columns, const std::vector<Row>& row
     for (const auto& [source, trial, key] : rows) {
       const auto last = source->grid->last_iteration(*trial, column.key);
       if (!last || *last == trial->iteration) continue;
-      said.try_emplace(column.name, to_string(trial->id) + " iteration " + std::to_string(*last));
+      said.try_emplace(column.name, to_string(trial->id) + " iteration " +
+                                        iteration_text(*last, trial->is_guess(*last)));
       break;
     }
   }
@@ -275,13 +276,19 @@ void print_trials(const ListRequest& request, const std::vector<TrialSource>& so
   const std::vector<Field> columns = find_columns(request, sources, fields);
   const bool all_as_json = request.json && request.columns.empty();
   Json list = Json::array();
-  TableRows cells;
+  TableRows cells, shown;
   for (const auto& row : rows) {
     if (all_as_json) {
       list.push_back(trial_json(*row.source, *row.trial, request.results));
       continue;
     }
     cells.push_back(values_of(*row.source, *row.trial, columns));
+    if (!request.json && !request.csv) {
+      auto& line = shown.emplace_back();
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        line.push_back(in_a_table(*row.trial, columns[i], cells.back()[i]));
+      }
+    }
     if (!request.json) continue;
     Json& object = list.emplace_back(Json::object());
     for (std::size_t i = 0; i < columns.size(); ++i) object[columns[i].name] = cells.back()[i];
@@ -291,7 +298,7 @@ void print_trials(const ListRequest& request, const std::vector<TrialSource>& so
   } else if (request.csv) {
     print_as_csv(columns, cells);
   } else {
-    print_as_table(columns, cells);
+    print_as_table(columns, cells, shown);
   }
   if (!all_as_json) tell_earlier(columns, rows);
 }

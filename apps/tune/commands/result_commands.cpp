@@ -272,8 +272,7 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
     const auto& at = result.best_iteration;
     const std::string best_at = at ? iteration_text(*at, trial.is_guess(*at)) : "-";
     rows.push_back({result.trial_id, end_or_state(trial), value(scope), best_at, value(Scope::last),
-                    iteration_text(trial.iteration, trial.is_guess(trial.iteration)),
-                    present_tag(trial)});
+                    iteration_text(trial.iteration, trial.is_at_guess()), present_tag(trial)});
     if (has_earlier) rows.back().insert(rows.back().end() - 2, std::to_string(last_of(id)));
     list.push_back(to_json(grid, result, objective, scope, notes));
   }
@@ -298,7 +297,7 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
   for (const Improvement& each : improvements) {
     rows.push_back({format_duration(each.running_s), iso_time(each.time),
                     std::to_string(each.trials), std::to_string(each.results),
-                    to_string(each.trial), std::to_string(each.iteration),
+                    to_string(each.trial), iteration_text(each.iteration, each.is_guess),
                     format_metric(each.value.value())});
   }
   if (as_json) {
@@ -327,6 +326,7 @@ Json over_time_json(const std::vector<Improvement>& improvements, const Objectiv
                     {"results", each.results},
                     {"trial_id", to_string(each.trial)},
                     {"training_iteration", each.iteration},
+                    {"iteration_is_guess", each.is_guess},
                     {"value", number_json(each.value)}});
   }
   return {{"metric", objective.metric},
@@ -391,8 +391,11 @@ int best_command(const BestRequest& request) {
       {"trial", best.trial_id + ", " + (best.end ? to_string(*best.end) : to_string(best.state))},
       {objective.metric,
        format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) +
-           (is_earlier ? " at iteration " + std::to_string(*last_iteration) : "") + ")"},
-      {"iterations", iteration_text(trial.iteration, trial.is_guess(trial.iteration))},
+           (is_earlier ? " at iteration " +
+                             iteration_text(*last_iteration, trial.is_guess(*last_iteration))
+                       : "") +
+           ")"},
+      {"iterations", iteration_text(trial.iteration, trial.is_at_guess())},
   };
   if (const std::string lost = taken_back(trial); !lost.empty()) {
     lines.back().second += ": " + lost;

@@ -167,7 +167,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
        {"ran", grid.experiment().ran().empty() ? Json() : Json::parse(grid.experiment().ran())},
        {"config", Json::parse(present_config(trial))},
        {"training_iteration", trial.iteration},
-       {"iteration_is_guess", trial.is_guess(trial.iteration)},
+       {"iteration_is_guess", trial.is_at_guess()},
        {"time_total_s", trial.time_total_s},
        {"attempt", trial.attempt},
        {"failures", trial.failures},
@@ -259,7 +259,7 @@ int show_command(const ShowRequest& request) {
   std::vector<std::pair<std::string, std::string>> lines = {
       {"trial", to_string(trial.id) + " of " + grid.spec().name},
       {"state", end_text(trial)},
-      {"iteration", iteration_text(trial.iteration, trial.is_guess(trial.iteration)) + ", " +
+      {"iteration", iteration_text(trial.iteration, trial.is_at_guess()) + ", " +
                         format_seconds(trial.time_total_s)},
       {"attempts", std::to_string(trial.attempt) + ", " +
                        count_of(static_cast<std::uint64_t>(trial.failures), "failure")},
@@ -295,8 +295,10 @@ int show_command(const ShowRequest& request) {
     lines.emplace_back(
         std::exchange(key, ""),
         name + " = " + format_metric(summary.last) +
-            (found != earlier.end() ? " at iteration " + std::to_string(found->second.iteration)
-                                    : "") +
+            (found != earlier.end()
+                 ? " at iteration " + iteration_text(found->second.iteration,
+                                                     trial.is_guess(found->second.iteration))
+                 : "") +
             "  (" + range_text(summary, curve) + ")");
     if (curve.size() > 1) lines.emplace_back("", "  " + sparkline(curve));
   }

@@ -144,6 +144,36 @@ std::string PlainSession::way_to_mean(std::string_view line) const {
          "' (docs/plain.md)";
 }
 
+void PlainSession::note_summary(const Printed& printed) {
+  const std::string beginning = printed.closing ? printed.closing->beginning : "";
+  if (!left_out_) {
+    left_out_ = LeftOut{beginning, printed.line};
+    return;
+  }
+  const bool comes_again = left_out_->is_followed && left_out_->beginning == beginning;
+  if (!comes_again || std::exchange(left_out_->is_said, true)) return;
+  remarked_.push_back({launch_, LaunchAdvisory::What::other_kind,
+                       "prints '" + named_ + "' again and again in lines such as " +
+                           shown(printed.line) +
+                           ", which have another form than its results, and count as none; if "
+                           "these are meant, " +
+                           way_to_mean(printed.line)});
+}
+
+/// The program has ended, and that line has not come again.
+void PlainSession::remark_left_out() {
+  if (!left_out_ || std::exchange(left_out_->is_said, true)) return;
+  if (!left_out_->is_followed) {
+    remark_summary(left_out_->line);
+    return;
+  }
+  remarked_.push_back({launch_, LaunchAdvisory::What::summary,
+                       "has printed " + shown(left_out_->line) +
+                           ", which has another form than its results, or stands below a title, "
+                           "and counts as none; if it is one, say how results are read: "
+                           "\"metrics\" (docs/plain.md)"});
+}
+
 void PlainSession::remark_summary(std::string_view line) {
   remarked_.push_back(
       {launch_, LaunchAdvisory::What::summary,

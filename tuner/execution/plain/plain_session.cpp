@@ -136,6 +136,7 @@ void PlainSession::finish_results(SaveFold::End how) {
   const bool are_odd = said_again_.kinds().has_odd();
   const std::vector<bool> counts = said_again_.kinds().settle_at_end();
   release(how == SaveFold::End::killed ? std::vector<bool>(held_.size(), false) : counts, are_odd);
+  remark_left_out();
   for (Save& save : held_saves_) {
     save.until = {};
     save.open_results = 0;
@@ -158,7 +159,7 @@ void PlainSession::weigh(Printed printed) {
       remark_echo(printed.line);
       return;
     case Kind::summary:
-      remark_summary(printed.line);
+      note_summary(printed);
       return;
     case Kind::other_kind:
       if (habits_.kinds.counted && !printed.closing->is_bar) {
@@ -228,6 +229,7 @@ std::uint32_t PlainSession::open_results() const {
 
 /// It is a result, unless its trial has it already. Answers whether it is one.
 bool PlainSession::keep(Printed printed) {
+  if (left_out_) left_out_->is_followed = true;
   std::int64_t count = saves_.last() + 1;
   // What is said twice, and what a restored program goes through once more, is no new result.
   if (const auto iteration = printed.metrics.find("training_iteration")) {

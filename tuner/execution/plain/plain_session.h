@@ -164,7 +164,9 @@ class PlainSession {
   void remark_restored(std::string_view line);
   void remark_lacking(bool is_last);
   void remark_never_read();
+  void note_summary(const Printed& printed);
   void remark_summary(std::string_view line);
+  void remark_left_out();
   void remark_bar(std::string_view line);
   void remark_other(std::string_view line);
   void remark_kinds();
@@ -244,7 +246,15 @@ class PlainSession {
   const bool saves_by_itself_;
   std::optional<int> saved_code_;         ///< it exits with that once it has saved
   std::vector<LaunchAdvisory> remarked_;  ///< and not said
-  std::string left_running_;              ///< a sentence without its subject; empty: nothing was
+  /// The first line that was left out since it sums up. Whether it does shows later: one that comes
+  /// again behind further results comes each epoch.
+  struct LeftOut {
+    std::string beginning, line;
+    bool is_followed = false;  ///< by a result
+    bool is_said = false;
+  };
+  std::optional<LeftOut> left_out_;
+  std::string left_running_;  ///< a sentence without its subject; empty: nothing was
 };
 
 }  // namespace tune

@@ -43,6 +43,11 @@ class ConfigEffect {
   /// Empty otherwise.
   std::string on_end(const Trial& trial);
 
+  /// Nothing will be said any more: results differ, or it has been.
+  bool is_over() const { return is_over_; }
+  /// The trials that the sentence names.
+  const std::vector<TrialId>& alike() const { return alike_; }
+
  private:
   static constexpr std::size_t most_iterations = 10'000;  ///< that are compared
   /// What all trials have had in one iteration.

@@ -28,7 +28,7 @@ export interface Finding { kind: string; sentence: string; trials: string[]; hyp
 
 export interface Improvement {
   time: number; running_s: number; trials: number; results: number;
-  trial_id: string; training_iteration: number; value: Cell;
+  trial_id: string; training_iteration: number; iteration_is_guess: boolean; value: Cell;
 }
 
 export interface SliceBin {
@@ -102,7 +102,7 @@ interface RawExperiment {
   checkpoints: {
     trials: { trial: number[]; made: number[]; failed: number[]; dropped: number[]; damaged: number[] };
     kept: {
-      trial: number[]; index: number[]; training_iteration: number[]; score: Cell[]; rank: (number | null)[];
+      trial: number[]; index: number[]; training_iteration: number[]; is_guess: boolean[]; score: Cell[]; rank: (number | null)[];
       is_latest: boolean[]; triggers: string[]; bytes: number[]; where: string[]; path: string[]; is_pinned: boolean[];
     } | null;
   };
@@ -118,6 +118,10 @@ interface RawReport { format: number; version: string; made: number; experiments
 
 export function isNumber(cell: Cell | undefined): cell is number | bigint {
   return typeof cell === "number" || typeof cell === "bigint";
+}
+
+export function iterationText(iteration: number | string, isGuess: boolean | undefined): string {
+  return `${iteration}${isGuess && iteration !== "" ? " or later" : ""}`;
 }
 
 /** A finite number, or NaN: for null, for text, and for what JSON has no word for. As a place in a picture needs it. */
@@ -192,6 +196,11 @@ export class Experiment {
   /** The trial's field as text; empty where there is none. */
   text(trial: number, name: string): string { return textOf(this.column(name)?.values[trial]); }
   number(trial: number, name: string): number { return numberOf(this.column(name)?.values[trial]); }
+  /** As tables of `tune` have it: "20 or later", if its program went on from a checkpoint of which nothing proved which result it has. */
+  iteration(trial: number, name: "training_iteration" | "best_iteration" = "training_iteration"): string {
+    const isGuess = this.column(name === "best_iteration" ? "best_iteration_is_guess" : "iteration_is_guess")?.values[trial] === true;
+    return iterationText(this.text(trial, name), isGuess);
+  }
   id(trial: number): string { return this.text(trial, "trial_id"); }
   /** "trial_00003": 3, as tune numbers trials without holes. */
   trialOf(id: string): number { return Number(/(\d+)$/.exec(id)?.[1] ?? NaN); }

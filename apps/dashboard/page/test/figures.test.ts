@@ -45,6 +45,17 @@ test("each picture has marks inside its bounds, and a sentence", () => {
   }
 });
 
+test("an iteration that may be a later one says so in each picture that names it", () => {
+  const experiment = experimentOf();
+  const { curves: lines, bestOverTime: bests, checkpoints: saves } = allOf(experiment);
+  const said = (drawing: Drawing) => drawing.marks.flatMap((mark) => mark.of ? [mark.of.said()] : []).join("\n");
+  assert.match(said(lines!), /trial_00001: completed at iteration 2 or later/);
+  assert.match(said(lines!), /trial_00002: completed at iteration 2(\n|$)/);
+  assert.match(said(bests!), /trial_00001, iteration 1 or later, after/);
+  assert.match(said(bests!), /trial_00000, iteration 1, after/);
+  assert.match(said(saves!), /iteration 2 or later, /);
+});
+
 test("no number anywhere gives sentences, and no picture fails", () => {
   for (const values of [[null, null, null, null], ["NaN", "NaN", "Infinity", "-Infinity"], [1e308, -1e308, 5e-324, 0], [1, 1, 1, 1]]) {
     for (const [name, drawing] of Object.entries(allOf(experimentOf({ values })))) assert.match(drawing.sentence, /\w/, name);

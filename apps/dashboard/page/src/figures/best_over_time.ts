@@ -1,6 +1,6 @@
 // Trials as dots over time, and the best value so far as a line.
 import type { Experiment } from "../data";
-import { numberOf } from "../data";
+import { iterationText, numberOf } from "../data";
 import { count, duration, short } from "../format";
 import { axes, clamp, elapsed, inside, rangeOf, scaleOf } from "./axes";
 import type { Drawing, Ink, Mark, Size } from "./drawing";
@@ -43,7 +43,7 @@ export function bestOverTime(experiment: Experiment, size: Size, kept: Uint8Arra
     line.push(px, py);
     marks.push({
       kind: "dot", x: px, y: py, r: 4, ink: "accent",
-      of: { trial: experiment.trialOf(each.trial_id), said: () => `best so far ${short(numberOf(each.value))}: ${each.trial_id}, iteration ${each.training_iteration}, after ${count(each.trials, "trial")} and ${duration(each.running_s)} of running` },
+      of: { trial: experiment.trialOf(each.trial_id), said: () => `best so far ${short(numberOf(each.value))}: ${each.trial_id}, iteration ${iterationText(each.training_iteration, each.iteration_is_guess)}, after ${count(each.trials, "trial")} and ${duration(each.running_s)} of running` },
     });
   }
   if (line.length > 0) {

@@ -1,7 +1,7 @@
 // The checkpoints that are kept, by trial and iteration: pinned ones, the latest, where they are.
 import type { Experiment } from "../data";
 import { bytes, short } from "../format";
-import { numberOf } from "../data";
+import { iterationText, numberOf } from "../data";
 import { axes, inside, whole } from "./axes";
 import type { Drawing, Mark, Size } from "./drawing";
 
@@ -26,7 +26,7 @@ export function checkpoints(experiment: Experiment, size: Size, shown: Uint8Arra
     marks.push({
       kind: "dot", x: x.at(kept.training_iteration[i]!), y: yOf(trial), r: Math.max(2, Math.min(5, lane * 0.4)), ink: kept.where[i] === "missing" ? "bad" : kept.is_pinned[i] ? "warn" : kept.rank[i] === 1 ? "good" : "line",
       hollow: kept.where[i] === "remote", alpha: shown[trial] ? 1 : 0.1,
-      of: { trial, said: () => `${experiment.id(trial)} checkpoint ${kept.index[i]}, iteration ${kept.training_iteration[i]}, ${bytes(kept.bytes[i]!)}, ${kept.where[i]}${kept.is_latest[i] ? ", the latest" : ""}${kept.is_pinned[i] ? ", pinned" : ""}${Number.isFinite(score) ? `, score ${short(score)}` : ""}, because of ${kept.triggers[i]}` },
+      of: { trial, said: () => `${experiment.id(trial)} checkpoint ${kept.index[i]}, iteration ${iterationText(kept.training_iteration[i]!, kept.is_guess[i])}, ${bytes(kept.bytes[i]!)}, ${kept.where[i]}${kept.is_latest[i] ? ", the latest" : ""}${kept.is_pinned[i] ? ", pinned" : ""}${Number.isFinite(score) ? `, score ${short(score)}` : ""}, because of ${kept.triggers[i]}` },
     });
   });
   return { marks, sentence };

@@ -11,7 +11,7 @@ export interface Cutoff { iteration: number; value: number }
 function said(experiment: Experiment, trial: number): string {
   const why = experiment.text(trial, "why");
   const by = experiment.text(trial, "ended_by");
-  return `${experiment.id(trial)}: ${experiment.endOf(trial)}${by ? " by " + by : ""} at iteration ${experiment.text(trial, "training_iteration")}${why ? ", " + why : ""}${experiment.text(trial, "error") ? ", " + experiment.text(trial, "error") : ""}`;
+  return `${experiment.id(trial)}: ${experiment.endOf(trial)}${by ? " by " + by : ""} at iteration ${experiment.iteration(trial)}${why ? ", " + why : ""}${experiment.text(trial, "error") ? ", " + experiment.text(trial, "error") : ""}`;
 }
 
 /** `shown`: the curve in front of the others, if one is. */

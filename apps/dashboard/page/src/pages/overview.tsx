@@ -189,7 +189,7 @@ export function Overview({ choice, at, open, live }: { choice: Choice; at: numbe
           <Picture height={250} of={[experiment, choice.kept]} open={open} draw={(size) => bestOverTime(experiment, size, choice.kept)}
             rows={() => {
               const all = raw.over_time?.improvements ?? [];
-              return rowsOf({ trial: all.map((each) => each.trial_id), iteration: all.map((each) => each.training_iteration), value: all.map((each) => each.value), "running s": all.map((each) => each.running_s), trials: all.map((each) => each.trials), results: all.map((each) => each.results), time: all.map((each) => moment(each.time)) });
+              return rowsOf({ trial: all.map((each) => each.trial_id), iteration: all.map((each) => each.training_iteration), "or later": all.map((each) => each.iteration_is_guess ? "yes" : ""), value: all.map((each) => each.value), "running s": all.map((each) => each.running_s), trials: all.map((each) => each.trials), results: all.map((each) => each.results), time: all.map((each) => moment(each.time)) });
             }} />
         </section>}
         <Findings choice={choice} open={open} at={at} />
@@ -231,7 +231,7 @@ export function Overview({ choice, at, open, live }: { choice: Choice; at: numbe
       </Section>}
       {status.checkpoints.committed + status.checkpoints.failed > 0 && <Section title="Checkpoints" id="checkpoints">
         <Picture height={raw.checkpoints.kept && raw.checkpoints.kept.trial.length > 0 ? Math.min(500, 70 + 14 * new Set(raw.checkpoints.kept.trial).size) : 0} of={[experiment, choice.kept]} open={open} draw={(size) => checkpoints(experiment, size, choice.kept)}
-          rows={raw.checkpoints.kept ? () => { const kept = raw.checkpoints.kept!; return rowsOf({ trial: kept.trial.map((each) => experiment.id(each)), checkpoint: kept.index, iteration: kept.training_iteration, score: kept.score, rank: kept.rank, latest: kept.is_latest.map((each) => each ? "yes" : ""), pinned: kept.is_pinned.map((each) => each ? "yes" : ""), bytes: kept.bytes, where: kept.where, why: kept.triggers, path: kept.path }); } : undefined} />
+          rows={raw.checkpoints.kept ? () => { const kept = raw.checkpoints.kept!; return rowsOf({ trial: kept.trial.map((each) => experiment.id(each)), checkpoint: kept.index, iteration: kept.training_iteration, "or later": kept.is_guess.map((each) => each ? "yes" : ""), score: kept.score, rank: kept.rank, latest: kept.is_latest.map((each) => each ? "yes" : ""), pinned: kept.is_pinned.map((each) => each ? "yes" : ""), bytes: kept.bytes, where: kept.where, why: kept.triggers, path: kept.path }); } : undefined} />
         {raw.checkpoints.kept && <p class="hint">Green: the best of its trial. Orange: pinned, since a clone goes on from it. A ring: only on the remote. Red: missing.</p>}
         {!raw.checkpoints.kept && <p>There are too many for this file: <code>tune checkpoints --json</code> has them.</p>}
       </Section>}

@@ -1,7 +1,7 @@
 // One trial: what it was, how it went, why it ended, what it printed.
 import type { Choice } from "../store";
 import { linkTo } from "../store";
-import { isNumber, numberOf, textOf, type ScheduleStep } from "../data";
+import { isNumber, iterationText, numberOf, textOf, type ScheduleStep } from "../data";
 import { count, duration, moment, shellWord, short } from "../format";
 import { ancestry, changing, valueIn } from "../figures/lineage";
 import { curves } from "../figures/curves";
@@ -47,8 +47,8 @@ export function TrialPage({ choice, at, trial, open, live }: { choice: Choice; a
       <h1>{experiment.id(trial)}</h1>
       <p class="lead">
         <span class={"end " + experiment.endOf(trial).toLowerCase()}>{experiment.endOf(trial)}</span>
-        {field("ended_by") && ` by ${field("ended_by")}`}{field("paused_by") && ` by ${field("paused_by")}`} at iteration {field("training_iteration")}{field("why") && `: ${field("why")}`}.
-        {Number.isFinite(experiment.number(trial, "best")) && ` Its best ${experiment.objective?.metric ?? ""} is ${short(experiment.number(trial, "best"))}${field("best_iteration") && `, of iteration ${field("best_iteration")}`}${choice.which === "best" && rank !== null ? `: place ${rank.toLocaleString("en-US")} of ${experiment.count.toLocaleString("en-US")}` : ""}.`}
+        {field("ended_by") && ` by ${field("ended_by")}`}{field("paused_by") && ` by ${field("paused_by")}`} at iteration {experiment.iteration(trial)}{field("why") && `: ${field("why")}`}.
+        {Number.isFinite(experiment.number(trial, "best")) && ` Its best ${experiment.objective?.metric ?? ""} is ${short(experiment.number(trial, "best"))}${field("best_iteration") && `, of iteration ${experiment.iteration(trial, "best_iteration")}`}${choice.which === "best" && rank !== null ? `: place ${rank.toLocaleString("en-US")} of ${experiment.count.toLocaleString("en-US")}` : ""}.`}
       </p>
       {live && <Steering live={live} experiment={experiment} trial={trial} />}
       {field("error") && field("error") !== field("why") && <p class="notice">{field("error")}</p>}
@@ -92,7 +92,7 @@ export function TrialPage({ choice, at, trial, open, live }: { choice: Choice; a
         <p>{made.made[tally]} made, {made.dropped[tally]} dropped since, {made.failed[tally]} failed, {made.damaged[tally]} damaged.</p></section>}
       {own.length > 0 && kept && <section aria-label="checkpoints that are kept"><div class="table"><table>
         <thead><tr><th>checkpoint</th><th>iteration</th><th>score</th><th>rank</th><th>bytes</th><th>where</th><th>path</th></tr></thead>
-        <tbody>{own.map((i) => <tr key={i}><td class="number">{kept.index[i]}</td><td class="number">{kept.training_iteration[i]}</td><td class="number">{textOf(kept.score[i])}</td><td class="number">{kept.rank[i] ?? ""}</td><td class="number">{kept.bytes[i]}</td><td>{kept.where[i]}{kept.is_latest[i] ? ", latest" : ""}{kept.is_pinned[i] ? ", pinned" : ""}</td><td><code>{kept.path[i]}</code></td></tr>)}</tbody>
+        <tbody>{own.map((i) => <tr key={i}><td class="number">{kept.index[i]}</td><td class="number">{iterationText(kept.training_iteration[i]!, kept.is_guess[i])}</td><td class="number">{textOf(kept.score[i])}</td><td class="number">{kept.rank[i] ?? ""}</td><td class="number">{kept.bytes[i]}</td><td>{kept.where[i]}{kept.is_latest[i] ? ", latest" : ""}{kept.is_pinned[i] ? ", pinned" : ""}</td><td><code>{kept.path[i]}</code></td></tr>)}</tbody>
       </table></div></section>}
       <section><h2>What it printed</h2>
         {live && <LiveLogs live={live} trial={trial} />}

@@ -26,7 +26,7 @@ function columnsOf(choice: Choice, at: number): RowColumn[] {
   });
   if (!objective) columns.push(...last);
   for (const { domain } of experiment.hyperparameters.slice(0, mostParameters)) columns.push(own(domain.name, shortName(domain.name)));
-  columns.push(own("training_iteration", "iteration"));
+  columns.push({ ...own("training_iteration", "iteration"), show: (row) => experiment.iteration(row) });
   if (objective) columns.push(...last);
   columns.push({ ...own("duration_s", "duration"), show: (row) => duration(numberOf(experiment.column("duration_s")?.values[row])) });
   if (experiment.column("failures")?.numbers.some((each) => each > 0)) columns.push(own("failures"));
