@@ -7,6 +7,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/cluster/job_list.h"
+#include "tuner/cluster/own_address.h"
 #include "tuner/model/end_estimate.h"
 
 namespace tune {

@@ -41,10 +41,6 @@ struct ClusterOptions {
   std::function<void(const std::string&)> notice = [](const std::string&) {};
 };
 
-/// The address of this machine from which `hosts` are reached; 127.0.0.1 if none of them has an
-/// address.
-std::string address_towards(const std::vector<std::string>& hosts);
-
 /// All calls from one thread, the reactor's, which outlives it. An agent that is gone makes a
 /// NodeLost. What ran there is Lost once it cannot run any more: at once if the agent has said so,
 /// its launcher has given its exit code, or its process on this machine is gone; else once its
