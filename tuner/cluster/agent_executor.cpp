@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <map>
 #include <optional>
@@ -16,16 +15,15 @@
 #include "tuner/base/error.h"
 #include "tuner/cluster/agent_door.h"
 #include "tuner/cluster/agent_restarts.h"
-#include "tuner/cluster/host_launcher.h"
+#include "tuner/cluster/agent_start.h"
+#include "tuner/cluster/cluster_files.h"
 #include "tuner/cluster/node_table.h"
 #include "tuner/cluster/rendezvous.h"
-#include "tuner/cluster/slurm_launcher.h"
+#include "tuner/cluster/session_end.h"
 #include "tuner/disk/liveness.h"
 #include "tuner/process/system_clock.h"
 
 namespace tune {
-
-namespace asio = boost::asio;
 
 namespace {
 
@@ -36,17 +34,11 @@ constexpr int renewals_in_lease = 6;
 constexpr Seconds oversleep_s = 2;
 /// From one word about strangers to the next.
 constexpr Seconds tell_period_s = 60;
-/// For agents to leave, at the end.
-constexpr Seconds leave_patience_s = 10;
-/// The same, where nobody has said how long that may take: before a driver that is to be gone is
-/// killed for it (watchdog.h).
+/// For Slurm, at the end, where nobody has said how long that may take: before a driver that is to
+/// be gone is killed for it (watchdog.h).
 constexpr Seconds brief_patience_s = 4;
-/// What at the end is waited for longer is said.
-constexpr Seconds worth_telling_s = 1;
 /// For what is killed to be gone.
 constexpr Seconds kill_patience_s = 60;
-/// Agents that live come back sooner.
-constexpr Seconds usual_return_s = 1;
 
 }  // namespace
 
@@ -59,7 +51,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
         nodes_(options_.lease_s, options_.after_lease_s,
                [this](const NodeTable::Node& node) { return is_seen_dead(node); }) {
     make_cluster_directory(options_.directory);
-    agents_left_ = agents_left(options_.directory);
+    start_.emplace(options_, nodes_);
     door_.emplace(reactor.context(),
                   AgentDoor::Options{options_.directory, options_.bind, options_.version},
                   AgentDoor::Callbacks{[this](const std::shared_ptr<Connection>& connection,
@@ -94,28 +86,21 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     flush();
     JobLauncher* const jobs = has_started_ ? jobs_ : nullptr;
     if (jobs != nullptr) jobs->end();
-    const Seconds since = seconds_since_boot();
-    const Seconds agents_until = since + leave_patience_s;
-    wait_while([this] { return any_talks(); }, agents_until, is_given_up);
+    SessionEnd end(reactor_, is_given_up, options_.notice);
+    const auto any_talks = [this] { return !by_connection_.empty(); };
+    end.wait_for_agents(any_talks);
     if (jobs != nullptr) {
       if (any_talks()) jobs->end_rest();
-      wait_for_slurm(*jobs, since + slurm_patience_s, is_given_up);
+      end.wait_for_slurm(*jobs, slurm_patience_s);
     } else if (launcher_ && jobs_ == nullptr) {
-      wait_while([this] { return launcher_->is_running(); }, agents_until, is_given_up);
+      end.wait_for_launcher(*launcher_);
     }
   }
 
   std::vector<NodeResources> start(const std::function<bool()>& is_interrupted) {
-    launcher_ = make_launcher();
-    wait_for_agents_left(is_interrupted);
-    std::vector<std::string> missing = options_.hosts;
-    std::erase_if(missing, [this](const auto& host) { return nodes_.find(host) != nullptr; });
-    if (!missing.empty()) launcher_->start(missing);
-    const Seconds until = seconds_since_boot() + join_patience_s;
-    while (!all_have_joined() || nodes_.is_any_handing_over()) {
-      wait_a_bit(is_interrupted);
-      look_at_start(until);
-    }
+    launcher_ = make_launcher(options_);
+    jobs_ = dynamic_cast<JobLauncher*>(launcher_.get());
+    while (!start_->look(*launcher_, seconds_since_boot())) wait_a_bit(is_interrupted);
     // Not as they happened to come.
     std::vector<std::shared_ptr<Connection>> connections;
     std::vector<NodeResources> nodes;
@@ -156,9 +141,8 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     // What has happened to nodes meanwhile nobody has heard.
     for (std::size_t place = 0; place < nodes_.size(); ++place) {
       const NodeTable::Node& node = nodes_.at(place);
-      if (place >= numbered_) reactor_.happened().emplace_back(NodeJoined{node.resources});
-      if (!node.is_lost) continue;
-      reactor_.happened().emplace_back(NodeLost{static_cast<int>(place), node.why_lost});
+      if (place >= numbered_) happen(NodeJoined{node.resources});
+      if (node.is_lost) happen(NodeLost{static_cast<int>(place), node.why_lost});
     }
     has_started_ = true;
     return adopted;
@@ -186,10 +170,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     if (!spec.argv.empty() && spec.argv[0].find('/') != std::string::npos) {
       spec.argv[0] = std::filesystem::absolute(spec.argv[0]);
     }
-    if (node.is_lost) {
-      reactor_.happened().emplace_back(Lost{launch, node.why_lost});
-      return;
-    }
+    if (node.is_lost) return happen(Lost{launch, node.why_lost});
     if (spec.rank && spec.rank->first) {
       const auto first = nodes_.place_of(*spec.rank->first);
       if (!first) return fail_without_first(launch);
@@ -198,8 +179,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     try {
       connections_[place]->say(Launch{launch, std::move(spec)});
     } catch (const WireError& error) {
-      reactor_.happened().emplace_back(LaunchFailed{launch, error.what(), true});
-      return;
+      return happen(LaunchFailed{launch, error.what(), true});
     }
     nodes_.begin(place, launch);
   }
@@ -211,8 +191,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     try {
       connection->say(Told{launch, protocol::format(command)});
     } catch (const std::exception& error) {
-      reactor_.happened().emplace_back(
-          Faulted{launch, std::string("cannot tell it: ") + error.what()});
+      happen(Faulted{launch, std::string("cannot tell it: ") + error.what()});
     }
   }
 
@@ -221,14 +200,17 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       connection->say(Signalled{launch, signal});
       return;
     }
-    if (!rendezvous_.withdraw(launch)) return;
-    reactor_.happened().emplace_back(Exited{.launch = launch, .signal = signal});
+    if (rendezvous_.withdraw(launch)) happen(Exited{.launch = launch, .signal = signal});
   }
 
  private:
+  template <class Event>
+  void happen(Event event) {
+    reactor_.happened().emplace_back(std::move(event));
+  }
+
   void fail_without_first(LaunchId launch) {
-    reactor_.happened().emplace_back(
-        LaunchFailed{launch, "its rank 0 was gone before it could be started"});
+    happen(LaunchFailed{launch, "its rank 0 was gone before it could be started"});
   }
 
   void wait_a_bit(const std::function<bool()>& is_interrupted) {
@@ -239,91 +221,6 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     });
     if (is_signalled || is_interrupted()) {
       throw WaitInterrupted("interrupted while agents were started");
-    }
-  }
-
-  /// Those of a driver before that has died come back with what they run, or end it, at the latest
-  /// after their lease: what runs there is not started once more before.
-  void wait_for_agents_left(const std::function<bool()>& is_interrupted) {
-    if (agents_left_.empty()) return;
-    const Seconds patience_s = options_.lease_s + options_.after_lease_s;
-    const Seconds since = seconds_since_boot();
-    bool is_told = false;
-    while (!agents_left_.empty() && seconds_since_boot() < since + patience_s) {
-      wait_a_bit(is_interrupted);
-      const auto there = agents_left(options_.directory);
-      std::erase_if(agents_left_, [&](const std::string& file) {
-        return std::find(there.begin(), there.end(), file) == there.end() || is_back(file);
-      });
-      if (agents_left_.empty() || is_told || seconds_since_boot() < since + usual_return_s)
-        continue;
-      is_told = true;
-      options_.notice("agents of an earlier driver may run yet: they have " +
-                      std::to_string(std::lround(patience_s)) +
-                      " s to come back, or to end what they run");
-    }
-    for (const std::string& file : agents_left_) {
-      std::error_code ignored;
-      std::filesystem::remove(cluster_directory(options_.directory) / file, ignored);
-    }
-  }
-
-  std::unique_ptr<AgentLauncher> make_launcher() {
-    std::vector<std::string> agent = {options_.program, "agent", options_.directory.native()};
-    if (options_.jobs) {
-      auto launcher =
-          std::make_unique<JobLauncher>(JobLauncher::Options{.directory = options_.directory,
-                                                             .jobs = *options_.jobs,
-                                                             .agent = std::move(agent),
-                                                             .notice = options_.notice});
-      jobs_ = launcher.get();
-      return launcher;
-    }
-    if (options_.slurm) {
-      return std::make_unique<SlurmLauncher>(SlurmLauncher::Options{.directory = options_.directory,
-                                                                    .job = *options_.slurm,
-                                                                    .agent = std::move(agent),
-                                                                    .groups = options_.groups});
-    }
-    return std::make_unique<HostLauncher>(HostLauncher::Options{.directory = options_.directory,
-                                                                .launcher = options_.launcher,
-                                                                .agent = std::move(agent),
-                                                                .groups = options_.groups});
-  }
-
-  /// The agent of that file has joined, and said all that it has kept.
-  bool is_back(const std::string& file) const {
-    for (std::size_t place = 0; place < nodes_.size(); ++place) {
-      const NodeTable::Node& node = nodes_.at(place);
-      if (node.proof == file && !node.is_lost && !node.is_handing_over) return true;
-    }
-    return false;
-  }
-
-  bool all_have_joined() const {
-    return std::all_of(options_.hosts.begin(), options_.hosts.end(),
-                       [this](const auto& host) { return nodes_.find(host) != nullptr; });
-  }
-
-  void look_at_start(Seconds until) {
-    launcher_->look();
-    for (const std::string& host : options_.hosts) {
-      const auto refused = refused_.find(host);
-      if (refused != refused_.end()) throw user_error(refused->second);
-      if (nodes_.find(host) != nullptr) continue;
-      if (const auto ending = launcher_->ending(host)) {
-        throw user_error("there is no agent on node " + host + ": its launcher has ended with " +
-                         *ending + (unnamed_.empty() ? "" : "; " + unnamed_));
-      }
-      if (seconds_since_boot() > until) {
-        throw user_error(
-            "no agent of node " + host + " has reached the driver at " + options_.bind +
-            " within " + std::to_string(static_cast<long>(join_patience_s)) +
-            " s: can that node reach this address (--bind)?" + launcher_->last_words(host));
-      }
-    }
-    for (std::size_t place = 0; place < nodes_.size(); ++place) {
-      if (nodes_.at(place).is_lost) throw user_error(nodes_.at(place).why_lost);
     }
   }
 
@@ -349,7 +246,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     if (has_started_) {
       std::optional<int> before;
       if (const auto place = restarts_.arrived(name)) before = static_cast<int>(*place);
-      reactor_.happened().emplace_back(NodeJoined{resources, before});
+      happen(NodeJoined{resources, before});
     }
     if (jobs_ != nullptr) jobs_->joined(resources);
     by_connection_[connection.get()] =
@@ -361,8 +258,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
 
   void on_refused(const std::string& node, const std::string& reason) {
     if (has_started_) return options_.notice("an agent could not join: " + reason);
-    // Of another version nobody knows more than that.
-    (node.empty() ? unnamed_ : refused_[node]) = reason;
+    start_->refused(node, reason);
     reactor_.wake();
   }
 
@@ -396,7 +292,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     if (jobs_ != nullptr) return jobs_->warned(node);
     if (std::exchange(is_warned_, true)) return;
     options_.notice(reason);
-    reactor_.happened().emplace_back(Interrupted{SIGTERM});
+    happen(Interrupted{SIGTERM});
   }
 
   void on(std::size_t place, LaunchEvent& event) {
@@ -412,7 +308,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
       nodes_.end(launch);
       close_rendezvous(launch);
     }
-    std::visit([this](auto& each) { reactor_.happened().emplace_back(std::move(each)); }, event);
+    std::visit([this](auto& each) { happen(std::move(each)); }, event);
   }
 
   void close_rendezvous(LaunchId first) {
@@ -449,8 +345,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     if (!is_leaving_) {
       const bool is_awaited = has_started_ && launcher_->can_start_again(name);
       if (is_awaited) restarts_.await(name, place);
-      reactor_.happened().emplace_back(
-          NodeLost{static_cast<int>(place), node.why_lost, is_awaited, !node.dismissed.empty()});
+      happen(NodeLost{static_cast<int>(place), node.why_lost, is_awaited, !node.dismissed.empty()});
     }
     look_at_lost(place);
   }
@@ -458,7 +353,7 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   void look_at_awaited() {
     const auto is_idle = [this](std::size_t place) { return nodes_.at(place).launches.empty(); };
     for (auto& [place, reason] : restarts_.look(*launcher_, is_idle, seconds_since_boot())) {
-      reactor_.happened().emplace_back(NodeLost{static_cast<int>(place), std::move(reason)});
+      happen(NodeLost{static_cast<int>(place), std::move(reason)});
     }
   }
 
@@ -476,15 +371,15 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
         connections_[place]->flush();
         continue;
       }
-      reactor_.happened().emplace_back(NodeEnding{static_cast<int>(place), std::move(order.reason),
-                                                  order.what == JobOrder::hurry});
+      happen(NodeEnding{static_cast<int>(place), std::move(order.reason),
+                        order.what == JobOrder::hurry});
       reactor_.wake();
     }
   }
 
   void look_at_lost(std::size_t place) {
     for (const LaunchId launch : nodes_.take_lost(place, seconds_since_boot())) {
-      reactor_.happened().emplace_back(Lost{launch, nodes_.at(place).why_lost});
+      happen(Lost{launch, nodes_.at(place).why_lost});
       close_rendezvous(launch);
     }
   }
@@ -535,38 +430,6 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
     options_.notice(count_of(count, "connection") + " to the port for agents came to nothing");
   }
 
-  bool any_talks() const {
-    return std::any_of(connections_.begin(), connections_.end(),
-                       [](const auto& connection) { return connection != nullptr; });
-  }
-
-  /// At the end.
-  template <class Holds>
-  void wait_while(const Holds& holds, Seconds until, const std::function<bool()>& is_given_up) {
-    while (holds() && seconds_since_boot() < until && !is_given_up()) {
-      reactor_.context().run_one_for(tick_period);
-    }
-  }
-
-  /// Which may not answer. What it has not ended by then is said, and stays in the list.
-  void wait_for_slurm(JobLauncher& jobs, Seconds until, const std::function<bool()>& is_given_up) {
-    try {
-      const auto is_running = [&] { return jobs.is_running(); };
-      wait_while(is_running, seconds_since_boot() + worth_telling_s, is_given_up);
-      if (is_running()) {
-        const std::string awaited = "waiting until " + jobs.awaited_at_end();
-        const auto doing = reactor_.be_busy_with(awaited.c_str());
-        options_.notice(awaited + ", at most " +
-                        std::to_string(std::lround(until - seconds_since_boot())) + " s");
-        wait_while(is_running, until, is_given_up);
-      }
-      launcher_->look();
-      jobs.tell_what_is_left();
-    } catch (const Error& error) {
-      options_.notice(error.what());
-    }
-  }
-
   void flush() override {
     for (const auto& connection : connections_) {
       if (connection) connection->flush();
@@ -582,17 +445,15 @@ class AgentExecutor::Impl final : private AsioReactor::Client, private Connectio
   AsioReactor& reactor_;
   const ClusterOptions options_;
   const std::unique_ptr<Clock> clock_ = make_system_clock();
-  asio::steady_timer next_tick_;
+  boost::asio::steady_timer next_tick_;
   std::unique_ptr<AgentLauncher> launcher_;  ///< none: nothing has been started
   JobLauncher* jobs_ = nullptr;              ///< the same; null: it is another one
+  std::optional<AgentStart> start_;
   AgentRestarts restarts_;
   NodeTable nodes_;
   std::vector<std::shared_ptr<Connection>> connections_;  ///< by place; none: it is lost
   Rendezvous rendezvous_;
   std::unordered_map<const Connection*, std::size_t> by_connection_;
-  std::map<std::string, std::string> refused_;  ///< by node, why; before the start
-  std::string unnamed_;                         ///< the same, of one that nobody knows
-  std::vector<std::string> agents_left_;        ///< by earlier drivers: their files
   std::uint32_t attempts_ = 0;
   std::size_t numbered_ = 0;  ///< nodes that `start` has answered
   bool has_started_ = false;
