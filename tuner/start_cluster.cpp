@@ -161,4 +161,20 @@ StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& plac
   return started;
 }
 
+AdoptionPlan adopt_running(StartedCluster& cluster, const Experiment& experiment,
+                           const ExperimentSpec& spec, const std::set<TrialId>& only,
+                           const std::function<bool()>& is_interrupted) {
+  AgentExecutor& executor = *cluster.executor;
+  AdoptionPlan adoption = plan_adoption(experiment, spec, cluster.nodes, executor.kept(), only);
+  auto kept = executor.adopt(adoption.launches(), is_interrupted);
+  for (Adoption& each : adoption.adopted) {
+    for (KeptLaunch& process : each.processes) {
+      const int node = process.spec.node;
+      process = std::move(kept.at(process.launch));
+      process.spec.node = node;
+    }
+  }
+  return adoption;
+}
+
 }  // namespace tune
