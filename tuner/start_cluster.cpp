@@ -7,6 +7,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/cluster/job_list.h"
+#include "tuner/cluster/own_address.h"
 #include "tuner/model/end_estimate.h"
 
 namespace tune {
@@ -158,6 +159,22 @@ StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& plac
   }
   started.notice = "trials run on " + text_of_nodes(started.nodes) + job;
   return started;
+}
+
+AdoptionPlan adopt_running(StartedCluster& cluster, const Experiment& experiment,
+                           const ExperimentSpec& spec, const std::set<TrialId>& only,
+                           const std::function<bool()>& is_interrupted) {
+  AgentExecutor& executor = *cluster.executor;
+  AdoptionPlan adoption = plan_adoption(experiment, spec, cluster.nodes, executor.kept(), only);
+  auto kept = executor.adopt(adoption.launches(), is_interrupted);
+  for (Adoption& each : adoption.adopted) {
+    for (KeptLaunch& process : each.processes) {
+      const int node = process.spec.node;
+      process = std::move(kept.at(process.launch));
+      process.spec.node = node;
+    }
+  }
+  return adoption;
 }
 
 }  // namespace tune

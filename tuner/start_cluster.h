@@ -5,11 +5,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tuner/cluster/agent_executor.h"
 #include "tuner/cluster/slurm.h"
+#include "tuner/model/experiment.h"
+#include "tuner/run/trials/adoption.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
@@ -43,5 +46,11 @@ struct StartedCluster {
 StartedCluster start_cluster(const ExperimentSpec& spec, const TrialsPlace& place,
                              std::unique_ptr<AsioReactor> reactor, ClusterOptions options,
                              const std::function<bool()>& is_interrupted);
+
+/// Has those trials of `experiment` go on that run yet, under agents of a driver that has died;
+/// what else these run is ended. `only`: these alone are to run; empty: all.
+AdoptionPlan adopt_running(StartedCluster& cluster, const Experiment& experiment,
+                           const ExperimentSpec& spec, const std::set<TrialId>& only,
+                           const std::function<bool()>& is_interrupted);
 
 }  // namespace tune

@@ -85,7 +85,7 @@ std::optional<std::string> CheckpointStore::damage_of_arrived(const path& arrive
   } catch (const PlaceTaken& taken) {
     return taken.what();  // by what has come
   }
-  return verify_in(arrived);
+  return check_.damage_of(arrived);
 }
 
 }  // namespace tune

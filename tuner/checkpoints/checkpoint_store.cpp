@@ -5,10 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tuner/base/clean_text.h"
 #include "tuner/base/error.h"
 #include "tuner/checkpoints/manifest.h"
-#include "tuner/disk/checksum.h"
 #include "tuner/model/paths.h"
 
 namespace tune {
@@ -16,84 +14,6 @@ namespace tune {
 namespace {
 
 using std::filesystem::path;
-
-constexpr int manifest_version = 1;
-
-/// To read a smaller file takes no longer than to wait until its stamp can be relied on.
-constexpr std::uint64_t large_file_bytes = 1 << 20;
-constexpr std::size_t most_read_files = 10'000;
-
-struct FileFacts {
-  path name;  ///< within the checkpoint
-  std::uint64_t bytes = 0;
-  std::string xxh3;
-};
-
-const std::string& or_empty_object(const std::string& json) {
-  static const std::string empty = "{}";
-  return json.empty() ? empty : json;
-}
-
-std::string parts_text(const std::vector<RankPart>& parts) {
-  if (parts.empty()) return "";
-  std::string text = ",\n\"workers\":[";
-  const char* separator = "\n";
-  for (const RankPart& part : parts) {
-    text += separator + ("{\"rank\":" + std::to_string(part.rank)) +
-            ",\"save_s\":" + Json(part.save_s).dump();
-    if (part.bytes) text += ",\"bytes\":" + std::to_string(*part.bytes);
-    if (part.load_s) text += ",\"load_s\":" + Json(*part.load_s).dump();
-    text += "}";
-    separator = ",\n";
-  }
-  return text + "\n]";
-}
-
-std::string results_text(const std::vector<ResultAhead>& results) {
-  if (results.empty()) return "";
-  std::string text = ",\n\"results\":[";
-  const char* separator = "\n";
-  for (const ResultAhead& result : results) {
-    text += separator + ("{\"training_iteration\":" + std::to_string(result.iteration)) +
-            ",\"metrics\":" + or_empty_object(result.metrics) + "}";
-    separator = ",\n";
-  }
-  return text + "\n]";
-}
-
-std::string counts_text(const std::vector<std::string>& counts) {
-  if (counts.empty()) return "";
-  // The program's bytes, which may be no UTF-8.
-  return ",\n\"counts\":" + Json(counts).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// One line per file, so that two manifests can be compared by eye.
-std::string manifest_text(const ManifestHeader& header, const std::vector<FileFacts>& files,
-                          const std::vector<CheckpointTree::Link>& links, std::uint64_t bytes) {
-  std::string text = "{\"manifest\":" + std::to_string(manifest_version) +
-                     ",\"trial_id\":" + Json(to_string(header.checkpoint.trial)).dump() +
-                     ",\"index\":" + std::to_string(header.checkpoint.index) +
-                     ",\"attempt\":" + std::to_string(header.attempt) +
-                     ",\"iteration\":" + std::to_string(header.iteration) +
-                     ",\n\"metrics\":" + or_empty_object(header.metrics) +
-                     ",\n\"config\":" + or_empty_object(header.config) + parts_text(header.parts) +
-                     results_text(header.results) + counts_text(header.counts) +
-                     (header.is_guess ? ",\n\"saved\":\"unknown\"" : "") +
-                     ",\n\"bytes\":" + std::to_string(bytes) + ",\"files\":[";
-  const char* separator = "\n";
-  for (const FileFacts& file : files) {
-    text += separator + ("{\"path\":" + Json(file.name.native()).dump()) +
-            ",\"bytes\":" + std::to_string(file.bytes) + ",\"xxh3\":\"" + file.xxh3 + "\"}";
-    separator = ",\n";
-  }
-  separator = "\n],\"links\":[\n";
-  for (const auto& link : links) {
-    text += separator + ("{\"path\":" + Json(link.name.native()).dump()) +
-            ",\"target\":" + Json(link.target.native()).dump() + "}";
-    separator = ",\n";
-  }
-  return text + "\n]}\n";
-}
 
 /// For what is nobody's any more: recovery sweeps what stays behind.
 void remove_quietly(FileSystem& files, const path& directory) noexcept {
@@ -119,11 +39,6 @@ void make_links_relative(FileSystem& files, const CheckpointTree& tree, const pa
     files.remove_file(top / link.name);
     files.make_link(link.target, top / link.name);
   }
-}
-
-void require_name(const std::string& name) {
-  if (!wrong_name(name)) return;
-  throw machine_error("its manifest names " + clean_text(name) + ", which is not in it");
 }
 
 }  // namespace
@@ -358,23 +273,24 @@ CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
   }
   const CheckpointTree tree = read_tree(files_, directory, {files_.real_path(directory)});
   make_links_relative(files_, tree, directory);
-  CommittedCheckpoint committed;
-  std::vector<FileFacts> facts;
+  DescribedTree kept;
   // Files first, then directories, manifest, rename, and the parents at last. So a crash at any
   // point leaves a directory aside, which recovery sweeps, and never a checkpoint with a file that
   // is not on disk.
   for (const auto& [name, listed_bytes] : tree.files) {
-    auto [bytes, xxh3] = content_of(directory / name, listed_bytes);
-    facts.push_back({name, bytes, std::move(xxh3)});
+    auto [bytes, xxh3] = check_.content_of(directory / name, listed_bytes);
+    kept.files.push_back({name.native(), bytes, std::move(xxh3)});
     files_.sync_file(directory / name);
-    committed.bytes += facts.back().bytes;
-    ++committed.files;
   }
   for (const path& name : tree.directories) files_.sync_directory(directory / name);
-  const std::string manifest = manifest_text(header, facts, tree.links, committed.bytes);
+  for (const auto& link : tree.links) {
+    kept.links.push_back({link.name.native(), link.target.native()});
+  }
+  const std::string manifest = manifest_text(header, kept);
   if (manifest.size() > most_manifest_bytes) {
-    throw machine_error("not a checkpoint: " + std::to_string(facts.size() + tree.links.size()) +
-                        " files and links are more than its manifest has room for");
+    throw machine_error(
+        "not a checkpoint: " + std::to_string(kept.files.size() + kept.links.size()) +
+        " files and links are more than its manifest has room for");
   }
   files_.replace(paths::manifest(directory), manifest);
 
@@ -388,12 +304,12 @@ CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
     files_.rename(checkpoint, directory);
     throw;
   }
-  return committed;
+  return {kept.bytes(), kept.files.size()};
 }
 
 std::optional<std::string> CheckpointStore::verify(CheckpointRef ref) {
   const path checkpoint = locate(ref);
-  return verify_in(checkpoint, checkpoint);
+  return check_.damage_of(checkpoint, checkpoint);
 }
 
 std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoint) {
@@ -402,137 +318,21 @@ std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoin
   }
   if (!files_.exists(checkpoint)) return "it is not there any more";
   if (!files_.exists(paths::manifest(checkpoint))) return std::nullopt;
-  return verify_in(checkpoint);
-}
-
-/// `place`: the one that it has to be the checkpoint of; empty: whichever it is.
-std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint, const path& place) {
-  if (!files_.exists(checkpoint)) {
-    return has_remote_ ? "it is not there; a copy from a remote lacks what was not up yet"
-                       : "it is not there";
-  }
-  try {
-    const Json manifest = read_manifest(checkpoint);
-    if (!place.empty() && !is_manifest_of(manifest, place)) {
-      return "another one lies in its place: its manifest says so";
-    }
-    const DescribedTree tree = tree_in(manifest);
-    // What a trainable saves is judged when it is taken; what comes from elsewhere is judged here.
-    if (auto wrong = place.empty() ? wrong_tree(tree) : std::nullopt) return wrong;
-    for (const auto& file : tree.files) {
-      if (auto damage = file_damage(checkpoint, file)) return damage;
-    }
-    for (const auto& link : tree.links) {
-      if (auto damage = link_damage(checkpoint, link)) return damage;
-    }
-    return std::nullopt;
-  } catch (const std::invalid_argument& wrong) {
-    return wrong.what();
-  } catch (const Json::exception&) {
-    return paths::manifest(checkpoint).native() + " does not say what it must";
-  } catch (const Error& error) {
-    // A newer program's manifest: no damage, so it must not be set aside.
-    if (error.fault() == Fault::user) throw;
-    return error.what();
-  }
-}
-
-std::optional<std::string> CheckpointStore::file_damage(const path& checkpoint,
-                                                        const DescribedTree::File& file) {
-  require_name(file.path);
-  if (!files_.exists(checkpoint / file.path)) return "the file " + file.path + " is missing";
-  const Content found = content_of(checkpoint / file.path, file.bytes);
-  if (found.bytes != file.bytes) {
-    return "the file " + file.path + " has " + std::to_string(found.bytes) + " bytes, not " +
-           std::to_string(file.bytes);
-  }
-  if (found.xxh3 != file.xxh3) {
-    return "the file " + file.path + " has changed: its checksum is another";
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> CheckpointStore::link_damage(const path& checkpoint,
-                                                        const DescribedTree::Link& link) {
-  require_name(link.path);
-  const auto found = files_.entry(checkpoint / link.path);
-  if (!found || !found->is_link) return "the link " + link.path + " is missing";
-  const path leads_to = files_.read_link(checkpoint / link.path);
-  if (leads_to == link.target) return std::nullopt;
-  return "the link " + link.path + " leads to " + leads_to.native() + ", not to " + link.target;
-}
-
-/// By reading it, or from memory: then not even a file of many gigabytes keeps anybody waiting.
-CheckpointStore::Content CheckpointStore::content_of(const path& file,
-                                                     std::uint64_t expected_bytes) {
-  const bool is_large = expected_bytes >= large_file_bytes;
-  const auto stamp = is_large ? files_.stamp(file) : std::nullopt;
-  if (stamp) {
-    const std::lock_guard lock(mutex_);
-    const auto known = read_.find(*stamp);
-    if (known != read_.end()) return {stamp->bytes, known->second};
-  }
-  Content content;
-  Checksum checksum;
-  files_.read_pieces(file, [&](std::string_view piece) {
-    checksum.add(piece);
-    content.bytes += piece.size();
-  });
-  content.xxh3 = checksum.digits();
-  // Not if somebody wrote to it meanwhile: then the checksum is of a mixture.
-  if (stamp && files_.stamp(file) == stamp) {
-    const std::lock_guard lock(mutex_);
-    if (read_.size() >= most_read_files) read_.clear();
-    read_[*stamp] = content.xxh3;
-  }
-  return content;
+  return check_.damage_of(checkpoint);
 }
 
 Json CheckpointStore::read_manifest(CheckpointRef checkpoint) {
-  return read_manifest(locate(checkpoint));
-}
-
-Json CheckpointStore::read_manifest(const path& checkpoint) {
-  const path file = paths::manifest(checkpoint);
-  const auto entry = files_.entry(file);
-  const bool is_too_long = entry && entry->bytes > most_manifest_bytes;
-  const Json manifest = is_too_long ? Json() : parse_manifest(files_.read(file));
-  const auto version = manifest.is_object() ? manifest.find("manifest") : manifest.end();
-  if (version == manifest.end() || !version->is_number_unsigned()) {
-    throw machine_error(file.native() + " is not a manifest");
-  }
-  if (version->get<std::uint64_t>() > manifest_version) {
-    throw user_error(file.native() + " has version " + version->dump() +
-                     ", this program understands up to " + std::to_string(manifest_version) +
-                     ": use a newer one");
-  }
-  return manifest;
+  return tune::read_manifest(files_, locate(checkpoint));
 }
 
 SavedResults CheckpointStore::results(CheckpointRef checkpoint) {
   const Json manifest = read_manifest(checkpoint);
-  SavedResults saved{.is_guess = is_guess(manifest)};
-  const auto its = manifest.find("metrics");
-  if (its != manifest.end() && its->is_object()) saved.metrics = its->dump();
-  const auto written = manifest.find("results");
   try {
-    if (const auto counts = manifest.find("counts"); counts != manifest.end()) {
-      saved.counts = counts->get<std::vector<std::string>>();
-    }
-    if (written == manifest.end()) return saved;
-    std::int64_t last = 0;
-    for (const Json& entry : written->get_ref<const Json::array_t&>()) {
-      const auto iteration = entry.at("training_iteration").get<std::int64_t>();
-      const Json& metrics = entry.at("metrics");
-      if (iteration <= last || !metrics.is_object()) throw std::invalid_argument("");
-      saved.ahead.push_back({last = iteration, metrics.dump()});
-    }
-    if (!saved.ahead.empty() && manifest.at("iteration") != last) throw std::invalid_argument("");
+    return results_in(manifest);
   } catch (const std::exception&) {
     throw machine_error(paths::manifest(locate(checkpoint)).native() +
                         " does not say what it must of its results");
   }
-  return saved;
 }
 
 path CheckpointStore::set_aside(CheckpointRef ref) {

@@ -5,17 +5,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "trainable/values.h"
+#include "tuner/checkpoints/checkpoint_check.h"
 #include "tuner/checkpoints/checkpoint_storage.h"
 #include "tuner/checkpoints/checkpoint_tree.h"
-#include "tuner/checkpoints/described_tree.h"
 #include "tuner/checkpoints/handed_over.h"
 #include "tuner/disk/file_system.h"
 
@@ -27,7 +25,7 @@ class CheckpointStore final : public CheckpointStorage {
   /// `experiment`: its directory, absolute. `files` outlives it. `has_remote`: it may be a copy
   /// from there.
   CheckpointStore(FileSystem& files, std::filesystem::path experiment, bool has_remote = false)
-      : files_(files), experiment_(std::move(experiment)), has_remote_(has_remote) {}
+      : files_(files), experiment_(std::move(experiment)), check_(files, has_remote) {}
 
   /// `work` in the trial's directory. A trial started by an old driver, which made no such
   /// directory, goes on in the trial's own directory, where its files are.
@@ -106,30 +104,16 @@ class CheckpointStore final : public CheckpointStorage {
   std::filesystem::path trial_dir(TrialId trial) const;
   std::filesystem::path own_dir(TrialId trial);
   void require_own(TrialId trial, const std::filesystem::path& directory);
-  std::optional<std::string> verify_in(const std::filesystem::path& checkpoint,
-                                       const std::filesystem::path& place = {});
-  Json read_manifest(const std::filesystem::path& checkpoint);
   std::filesystem::path working_directory(TrialId trial);
   std::filesystem::path aside(CheckpointRef checkpoint, int attempt) const;
   CommittedCheckpoint publish(const ManifestHeader& header);
   void give_back(const std::filesystem::path& aside, const std::filesystem::path& origin);
   void sweep(const std::filesystem::path& directory, Swept& swept,
              const std::function<bool(const DirectoryEntry&)>& is_unknown);
-  struct Content {
-    std::uint64_t bytes = 0;
-    std::string xxh3;
-  };
-  Content content_of(const std::filesystem::path& file, std::uint64_t expected_bytes);
-  std::optional<std::string> file_damage(const std::filesystem::path& checkpoint,
-                                         const DescribedTree::File& file);
-  std::optional<std::string> link_damage(const std::filesystem::path& checkpoint,
-                                         const DescribedTree::Link& link);
 
   FileSystem& files_;
   std::filesystem::path experiment_;
-  const bool has_remote_;
-  std::mutex mutex_;
-  std::map<FileStamp, std::string> read_;  ///< large files: the checksums of what was read
+  CheckpointCheck check_;
 };
 
 }  // namespace tune

@@ -3,47 +3,20 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "tuner/cluster/job_launcher.h"
-#include "tuner/cluster/slurm.h"
+#include "tuner/cluster/cluster_options.h"
 #include "tuner/execution/executor.h"
 #include "tuner/execution/kept_launch.h"
 #include "tuner/execution/node_supply.h"
 #include "tuner/execution/reactor/asio_reactor.h"
 
 namespace tune {
-
-class ProcessGroups;
-
-struct ClusterOptions {
-  std::filesystem::path directory;     ///< of the experiment, absolute
-  std::vector<std::string> hosts;      ///< an agent is started on each
-  std::vector<std::string> launcher;   ///< by this command
-  std::optional<SlurmJob> slurm = {};  ///< or by a step of this job, whose nodes the hosts are
-  std::optional<AgentJobs> jobs = {};  ///< or by jobs of their own, as they come; then no hosts
-  std::string program;                 ///< tune, as hosts find it
-  std::string bind;                    ///< numeric address of this machine that agents reach
-  Seconds lease_s = 30;
-  Seconds after_lease_s = 5;  ///< so long an agent takes then to end what it runs
-  std::string version;
-  /// What each node has instead of what it finds.
-  Resources resources;
-  ProcessGroups* groups = nullptr;  ///< of the launchers, see SideProgram
-  /// Told of what nobody waits for, in sentences.
-  std::function<void(const std::string&)> notice = [](const std::string&) {};
-};
-
-/// The address of this machine from which `hosts` are reached; 127.0.0.1 if none of them has an
-/// address.
-std::string address_towards(const std::vector<std::string>& hosts);
 
 /// All calls from one thread, the reactor's, which outlives it. An agent that is gone makes a
 /// NodeLost. What ran there is Lost once it cannot run any more: at once if the agent has said so,

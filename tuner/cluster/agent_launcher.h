@@ -1,12 +1,18 @@
 // The interface of whoever starts agents on nodes, and sees what becomes of them.
-// Implementations: HostLauncher (one command for each host), SlurmLauncher (one step of a job).
+// Implementations: HostLauncher (one command for each host), SlurmLauncher (one step of a job),
+// JobLauncher (a job for each node).
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tuner/base/clock.h"
+
 namespace tune {
+
+/// From a launcher's start to the agent's Join.
+inline constexpr Seconds join_patience_s = 60;
 
 class AgentLauncher {
  public:

@@ -1,5 +1,4 @@
-// Pull: lease, newest whole state, markers, checkpoints, small files, and CURRENT last. Verify: the
-// same reads without keeping anything.
+// Lease, newest whole state, markers, checkpoints, small files, and CURRENT last.
 #include "tuner/remote/pull.h"
 
 #include <algorithm>
@@ -14,13 +13,12 @@
 #include "tuner/base/error.h"
 #include "tuner/base/json_limits.h"
 #include "tuner/checkpoints/checkpoint_store.h"
-#include "tuner/disk/checksum.h"
 #include "tuner/journal/experiment_store.h"
 #include "tuner/model/paths.h"
 #include "tuner/remote/checkpoint_fetches.h"
-#include "tuner/remote/checkpoint_uploads.h"
 #include "tuner/remote/object_names.h"
 #include "tuner/remote/overlap.h"
+#include "tuner/remote/remote_contents.h"
 #include "tuner/remote/remote_lease.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/upload_memory.h"
@@ -31,78 +29,8 @@ namespace {
 
 using std::filesystem::path;
 
-using Listing = std::map<std::string, std::uint64_t>;
-
 /// After an interrupt, with a store that may not answer.
 constexpr Seconds give_back_limit_s = 2;
-
-std::string checksum_of(FileSystem& files, const path& file) {
-  Checksum checksum;
-  files.read_pieces(file, [&](std::string_view piece) { checksum.add(piece); });
-  return checksum.digits();
-}
-
-/// Of what lies in `state/`, the markers, newest first. An empty one is of a driver that is about
-/// to write it, or that died there (on a directory, an object is seen from its first byte on): it
-/// is not there, as a marker that was never begun is not.
-std::vector<StateMarkerName> state_markers(const Listing& state) {
-  std::vector<StateMarkerName> names;
-  for (const auto& [name, bytes] : state) {
-    const auto parsed = parse_state_marker_name(name);
-    if (parsed && bytes > 0) names.push_back(*parsed);
-  }
-  std::sort(names.rbegin(), names.rend());
-  return names;
-}
-
-/// The newest one that is empty, if it is newer than the state `taken`.
-std::optional<std::string> newer_empty_marker(const Listing& state, const StateMarker& taken) {
-  std::optional<StateMarkerName> newest;
-  for (const auto& [name, bytes] : state) {
-    const auto parsed = parse_state_marker_name(name);
-    if (parsed && bytes == 0 && (!newest || *newest < *parsed)) newest = parsed;
-  }
-  if (!newest || !(StateMarkerName{taken.session, taken.number} < *newest)) return std::nullopt;
-  return state_marker_name(newest->session, newest->number);
-}
-
-std::optional<std::string> wrong_parts(const StateMarker& marker, const Listing& state) {
-  for (const StateFile& file : marker.files) {
-    for (const StatePart& part : file.parts) {
-      const auto found = state.find(part.name);
-      if (found == state.end()) return "state/" + part.name + " is missing";
-      if (found->second != part.end - part.begin) {
-        return "state/" + part.name + " has " + std::to_string(found->second) + " bytes, not " +
-               std::to_string(part.end - part.begin);
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-/// Downloads the parts into `to`; what is wrong with one of them, as a sentence.
-std::optional<std::string> get_parts(FileSystem& files, RemoteStore& store,
-                                     const StateMarker& marker, const path& to) {
-  std::vector<std::string> names;
-  std::uint64_t bytes = 0;
-  for (const StateFile& file : marker.files) {
-    for (const StatePart& part : file.parts) names.push_back("state/" + part.name);
-    bytes += file.bytes();
-  }
-  files.remove_tree(to);
-  store.get_files(names, to, bytes);
-  for (const StateFile& file : marker.files) {
-    for (const StatePart& part : file.parts) {
-      const path got = to / "state" / part.name;
-      const auto there = files.entry(got);
-      if (!there) return "state/" + part.name + " is missing";
-      if (there->bytes != part.end - part.begin || checksum_of(files, got) != part.xxh3) {
-        return "state/" + part.name + " has changed: its checksum is another";
-      }
-    }
-  }
-  return std::nullopt;
-}
 
 /// Where there is none, those that are one level below, for whoever has named the place above.
 std::string names_below(RemoteStore& store) {
@@ -157,89 +85,11 @@ StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
   throw user_error(nothing + (empty.empty() ? names_below(store) : " that is whole: " + empty));
 }
 
-/// All markers of checkpoints that are whole by their sizes; of several of one, the last by name.
-/// An empty one is not there, as in `state_markers`.
-std::map<CheckpointRef, CheckpointMarker> get_markers(FileSystem& files, RemoteStore& store,
-                                                      const Listing& all, const path& to,
-                                                      std::vector<std::string>& problems) {
-  std::vector<std::string> names;
-  std::uint64_t all_bytes = 0;
-  for (const auto& [name, bytes] : all) {
-    if (!parse_checkpoint_marker_name(name) || bytes == 0) continue;
-    if (bytes > most_checkpoint_marker_bytes) {
-      problems.push_back(name + " is larger than a marker can be: its checkpoint does not count");
-      continue;
-    }
-    names.push_back(name);
-    all_bytes += bytes;
-  }
-  files.remove_tree(to);
-  store.get_files(names, to, all_bytes);
-  std::map<CheckpointRef, CheckpointMarker> markers;
-  for (const std::string& name : names) {
-    const path got = to / name;
-    const auto entry = files.entry(got);
-    if (!entry) continue;  // removed meanwhile
-    const bool is_short = entry->bytes <= most_checkpoint_marker_bytes;
-    const auto marker =
-        is_short ? parse_checkpoint_marker(files.read(got)) : std::optional<CheckpointMarker>();
-    if (!marker || checkpoint_marker_name(marker->directory) != name) {
-      problems.push_back(name + " is damaged: its checkpoint does not count");
-      continue;
-    }
-    Listing there;
-    const std::string begin = marker->directory + "/";
-    for (auto found = all.lower_bound(begin); found != all.end() && found->first.starts_with(begin);
-         ++found) {
-      there[found->first.substr(begin.size())] = found->second;
-    }
-    if (const auto wrong = wrong_sizes(*marker, there)) {
-      problems.push_back(clean_text(*wrong) + ": the checkpoint does not count");
-      continue;
-    }
-    markers[marker->checkpoint] = *marker;
-  }
-  return markers;
-}
-
-/// What its manifest file says; empty if that has another size than it was marked with.
-std::string manifest_in(FileSystem& files, const CheckpointMarker& marker, const path& here) {
-  const path manifest = paths::manifest(here);
-  const auto there = files.entry(manifest);
-  const bool is_it = there && there->is_regular && there->bytes == marker.manifest_bytes;
-  return is_it ? files.read(manifest) : std::string();
-}
-
 /// Why what is in `here` is not the checkpoint, whole.
 std::optional<std::string> damage_of(FileSystem& files, const CheckpointMarker& marker,
                                      const path& here) {
   if (auto wrong = wrong_manifest(marker, manifest_in(files, marker, here))) return wrong;
   const auto damage = CheckpointStore(files, here.parent_path()).verify_foreign(here);
-  return damage ? std::optional(marker.directory + ": " + *damage) : std::nullopt;
-}
-
-/// Whether it is what is there that is wrong, and not the way to it.
-bool is_of_what_is_there(RemoteError::Kind kind) {
-  return kind == RemoteError::Kind::missing || kind == RemoteError::Kind::damaged ||
-         kind == RemoteError::Kind::too_large || kind == RemoteError::Kind::other;
-}
-
-/// Downloads a checkpoint to `to`, which it is whole in when nothing is answered. Its links are
-/// those of its manifest, which is the marked one.
-std::optional<std::string> get_checkpoint(FileSystem& files, RemoteStore& store,
-                                          const CheckpointMarker& marker, const path& to) {
-  files.remove_tree(to);
-  try {
-    store.get_tree(marker.directory, to, marker.bytes());
-  } catch (const RemoteError& error) {
-    if (!is_of_what_is_there(error.kind())) throw;
-    return error.what();
-  }
-  const std::string manifest = manifest_in(files, marker, to);
-  if (auto wrong = wrong_manifest(marker, manifest)) return wrong;
-  const auto damage =
-      CheckpointStore(files, to.parent_path())
-          .damage_of_arrived(to, manifest, paths::checkpoint("", marker.checkpoint));
   return damage ? std::optional(marker.directory + ": " + *damage) : std::nullopt;
 }
 
@@ -259,18 +109,6 @@ void get_small_files(FileSystem& files, RemoteStore& store, const Listing& all, 
     const auto got = files.entry(scratch / name);
     if (got && got->is_regular) directory.take(scratch / name, name);
   }
-}
-
-/// Directories of checkpoints, with a marker or without.
-std::set<std::string> checkpoint_directories(const Listing& all) {
-  std::set<std::string> found;
-  for (const auto& [name, bytes] : all) {
-    const std::size_t slash = name.find('/');
-    const std::size_t end = slash == name.npos ? slash : name.find('/', slash + 1);
-    if (end == name.npos) continue;
-    if (paths::parse_remote_checkpoint(name.substr(0, end))) found.insert(name.substr(0, end));
-  }
-  return found;
 }
 
 void require_room(FileSystem& files, const path& directory) {
@@ -494,73 +332,6 @@ void give_back(FileSystem& files, const std::string& root, const path& directory
   } catch (const std::exception&) {
     // Whoever comes next waits for the whole lease.
   }
-}
-
-bool is_experiment_there(FileSystem& files, const std::string& root, const path& scratch) {
-  const std::atomic<bool> stop = false;
-  Rcd rcd(std::nullopt, stop);
-  RemoteStore store(rcd, files, root, scratch);
-  store.check_name();
-  std::vector<StateMarkerName> markers;
-  for (const auto& [name, bytes] : store.list("state", false)) {
-    // Also an empty one: where each is, something was there, which nobody may replace unasked.
-    if (const auto parsed = parse_state_marker_name(name)) markers.push_back(*parsed);
-  }
-  // One that died as it put up its first state has not begun.
-  const bool is_first_alone = markers.size() == 1 && markers.front() == StateMarkerName{1, 1};
-  if (!is_first_alone) return !markers.empty();
-  const auto text = store.get_text(state_marker_name(1, 1), most_state_marker_bytes);
-  return text && parse_state_marker(*text, markers.front()).has_value();
-}
-
-RemoteCheck check_remote(FileSystem& files, const std::string& root, const path& scratch,
-                         bool reads) {
-  const std::atomic<bool> stop = false;
-  Rcd rcd(std::nullopt, stop);
-  RemoteStore store(rcd, files, root, scratch);
-  store.check_name();
-  RemoteCheck check;
-  const Listing state = store.list("state", false);
-  for (const StateMarkerName& each : state_markers(state)) {
-    const std::string name = state_marker_name(each.session, each.number);
-    const auto text = store.get_text(name, most_state_marker_bytes);
-    const auto marker = text ? parse_state_marker(*text, each) : std::nullopt;
-    auto wrong = marker ? wrong_parts(*marker, state) : std::optional(name + " is damaged");
-    if (!wrong && reads) wrong = get_parts(files, store, *marker, scratch / "state");
-    files.remove_tree(scratch / "state");
-    if (wrong) {
-      check.damage.push_back(*wrong);
-    } else if (!check.state) {
-      check.state = marker;
-    }
-  }
-  if (check.state) {
-    if (const auto name = newer_empty_marker(state, *check.state)) check.unmarked.push_back(*name);
-  }
-  if (!check.state) check.damage.push_back("there is no whole state of an experiment on " + root);
-  const Listing all = store.list("", true);
-  check.is_empty = state.empty() && !all.contains(lease_name) && !all.contains("experiment.json");
-  auto directories = checkpoint_directories(all);
-  const auto markers = get_markers(files, store, all, scratch / "markers", check.damage);
-  for (const auto& [checkpoint, marker] : markers) {
-    directories.erase(marker.directory);
-    std::optional<std::string> wrong;
-    if (reads) {
-      wrong = get_checkpoint(files, store, marker, scratch / "checkpoint");
-      files.remove_tree(scratch / "checkpoint");
-    }
-    if (wrong) {
-      check.damage.push_back(*wrong);
-      continue;
-    }
-    ++check.checkpoints;
-    check.bytes += marker.bytes();
-  }
-  for (const auto& name : directories) {
-    const auto marker = all.find(checkpoint_marker_name(name));
-    if (marker == all.end() || marker->second == 0) check.unmarked.push_back(name);
-  }
-  return check;
 }
 
 }  // namespace tune
