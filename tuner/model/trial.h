@@ -191,8 +191,6 @@ struct Trial {
   /// The first and the last of its results whose iteration is a guess, see Result; 0: there is
   /// none.
   std::int64_t first_guess = 0, last_guess = 0;
-  /// What it was restored to may be of a later iteration, and it has had no result since.
-  bool restored_guess = false;
   /// The highest iteration since the start or the last cloning; no restore rewinds it. Results up
   /// to it are repetitions: see `repeats`.
   std::int64_t counted_iteration = 0;
@@ -223,6 +221,8 @@ struct Trial {
   /// The trial was restored to an iteration without a mark, so the summaries contain results that
   /// were taken back. result.json is right.
   bool summaries_in_doubt = false;
+  /// What it was restored to may be of a later iteration, and it has had no result since.
+  bool restored_guess = false;
 
   std::vector<Checkpoint> checkpoints;  ///< committed and not dropped, oldest first
   int saves = 0;         ///< index of the newest checkpoint that was ever committed or failed
