@@ -649,6 +649,43 @@ while step < 60:
         self.assertEqual(shown["min"], 100 / 60)
         self.assertEqual(shown["curve"], [100 / step for step in kept])
 
+    def test_an_evaluation_of_the_restored_model_is_no_result_to_a_driver_that_has_seen_no_line(self):
+        # As nanoGPT does, it evaluates random batches, and again what it goes on from.
+        self.write("evaluates.py", """
+import json, os, random, sys, time
+file = sys.argv[1] + "/last.json"
+step, goes_on = 0, os.path.exists(file)
+if goes_on:
+    with open(file) as saved:
+        step = json.load(saved)
+while True:
+    print(f"step {step}: train loss {random.random():.4f}, val loss {random.random():.4f}", flush=True)
+    if step == 80:
+        break
+    with open(file + ".new", "w") as saved:
+        json.dump(step, saved)
+    os.rename(file + ".new", file)
+    time.sleep(1000 if step == 40 and not goes_on else 0.1)
+    step += 20
+""")
+        self.write("evaluates.json", {
+            "trainable": {"command": [sys.executable, "evaluates.py", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "last.json", "saved": "after_result"}},
+            "param_space": {}, "num_samples": 1, "metric": "val loss", "mode": "min"})
+
+        def kill(driver):
+            self.wait_until("its third result is saved", lambda: os.path.exists(
+                self.trial("evaluates", 0, "stdout.log")) and any(
+                    each["training_iteration"] == 3 for each in self.json("checkpoints", "results/evaluates")))
+            driver.kill()
+
+        self.run_while("evaluates", "evaluates.json", kill, expect=-signal.SIGKILL)
+        self.tune("resume", "results/evaluates", "--progress", "none")
+        self.assertEqual(self.iterations("evaluates", 0), [1, 2, 3, 4, 5])
+        for each in self.json("checkpoints", "results/evaluates"):
+            with open(os.path.join(each["path"], "last.json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file) // 20 + 1, each["training_iteration"])
+
     def test_programs_that_end_before_they_can_be_paused_are_completed_and_not_started_again(self):
         # As LightGBM does, it refuses to train no round.
         self.write("done.py", """

@@ -532,6 +532,7 @@ struct Restoring {
   std::string earlier = {};  ///< what its trial's log had before
   std::string restored = R"({"loss":3.1234})";
   std::vector<std::string> counts = {};  ///< that its checkpoint has
+  bool counts_from_guess = false;        ///< its trial's results up to there do
   const TempDir dir;
 
   struct Told {
@@ -554,6 +555,7 @@ struct Restoring {
     if (!count.empty()) reading.metrics.push_back({"training_iteration", count});
     reading.begins_with_guess = is_guess;
     reading.counts = counts;
+    reading.counts_from_guess = counts_from_guess;
     if (from > 0) {
       reading.restored = parse_metrics(restored);
       reading.checkpoints->known = {{dir.path(), "last", true, {}}};
@@ -763,6 +765,20 @@ TEST_CASE("A driver that has seen no count learns it from the checkpoint", "[uni
     CHECK(told.iterations == std::vector<double>{sample.iteration, sample.iteration + 1});
     const bool is_proven = search.habits.orders.of("last")->known() == SavedWhen::before_result;
     CHECK(is_proven == (sample.iteration == 5));
+  }
+}
+
+TEST_CASE("The counts of a checkpoint are those of iterations only where these are known",
+          "[unit][plain]") {
+  for (const bool is_guess : {false, true}) {
+    CAPTURE(is_guess);
+    Restoring search{.habits = {},
+                     .restored = R"({"loss":4.5})",
+                     .counts = {"epoch 2", "epoch 3", "epoch 4"},
+                     .counts_from_guess = is_guess};
+    // That it is evaluated is seen of the checkpoint's own result in any case.
+    CHECK(search.told(3, epochs(4, 2)).losses.size() == 1);
+    CHECK(search.habits.count.is_of(3, "epoch 4: loss 1.5") == !is_guess);
   }
 }
 

@@ -554,6 +554,25 @@ TEST_CASE(
   CHECK(counted(8, true) == Phase::validation);
 }
 
+TEST_CASE("Lines that close a result without its first metric are of a kind, too",
+          "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::string printed;
+  for (const int epoch : {1, 2, 3}) {
+    printed += "epoch " + std::to_string(epoch) + " train loss: " + std::to_string(epoch) +
+               " acc: 0.5\ntest loss: 1" + std::to_string(epoch) + "\ntest acc: 0.25\n";
+  }
+  std::ofstream(log) << printed;
+  PlainHabits habits;
+  PlainReading reading{{{"loss", ""}, {"acc", ""}}, {"loss", "acc"}};
+  PlainSession session(LaunchId(1), reading, habits, log, log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  session.end({});
+  CHECK(told_in_steps(session).losses == std::vector<double>{11, 12, 13});
+}
+
 TEST_CASE(
     "A resumed trial whose launch was cut off between two kinds of lines has one kind, and its "
     "closing line is none",

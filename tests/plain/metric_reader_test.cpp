@@ -266,6 +266,20 @@ TEST_CASE("A result has no numbers of the training and of a test", "[plain][metr
   }
 }
 
+TEST_CASE("Numbers of two phases that wait are closed by no line without a metric",
+          "[plain][metrics]") {
+  auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+  for (const char* const phase : {"train", "test"}) {
+    CHECK_FALSE(both.read(phase + std::string(" loss: 1"), false));
+    CHECK(both.read(phase + std::string(" acc: 2"), false));
+  }
+  for (const char* const line : {"train loss: 3", "test acc: 4", "saved"}) {
+    CAPTURE(line);
+    CHECK_FALSE(both.read(line, false));
+  }
+  CHECK(both.read("test loss: 5", false)->find("loss") == 5.0);
+}
+
 TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]") {
   struct Sample {
     std::vector<const char*> lines;

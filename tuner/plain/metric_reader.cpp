@@ -226,9 +226,9 @@ std::vector<MetricReader::Pending> MetricReader::take_closed() {
     return std::any_of(pending_.begin(), pending_.end(),
                        [&](const Pending& value) { return value.name == name && may_join(value); });
   };
-  const bool has_none = reading_.closing.size() > 1 && !line_phase_;
+  const bool is_of_no_metric = reading_.closing.size() > 1 && !line_phase_;
   const auto& names = reading_.closing;
-  if (has_none || !std::all_of(names.begin(), names.end(), is_there)) return {};
+  if (is_of_no_metric || !std::all_of(names.begin(), names.end(), is_there)) return {};
   // Of two with a name that of the line's own phase, else of the one that tells more.
   const auto rank = [this](const Pending& value) {
     return value.phase == line_phase_.value_or(Phase::unnamed) ? Phase::validation : value.phase;

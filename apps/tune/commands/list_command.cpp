@@ -234,7 +234,11 @@ bool lists_experiments(const ListRequest& request) {
                      " holds experiments and is none: of trials ask one, " +
                      shell_word(all.front()) + ", or several");
   }
-  request.csv ? list_experiments_as_csv(all) : list_experiments(all, request.json);
+  if (request.csv) {
+    list_experiments_as_csv(all);
+  } else {
+    list_experiments(all, request.json);
+  }
   return true;
 }
 

@@ -54,12 +54,12 @@ void PlainSession::learn() {
 
 /// What earlier drivers have seen of its count is not kept, but a checkpoint has its own.
 void PlainSession::begin_counts(std::int64_t iteration) {
-  counts_.begin(iteration, begin_counts_);
+  counts_.begin(iteration, restored_counts_);
   std::int64_t place = 0;
-  for (const std::string& count : begin_counts_) restored_count_.note(++place, count);
+  for (const std::string& count : restored_counts_) restored_count_.note(++place, count);
   if (counts_from_guess_) return;
-  std::int64_t of = iteration - std::ssize(begin_counts_);
-  for (const std::string& count : begin_counts_) habits_.count.know(++of, count);
+  std::int64_t of = iteration - std::ssize(restored_counts_);
+  for (const std::string& count : restored_counts_) habits_.count.know(++of, count);
 }
 
 /// The whole lines that were printed last before it was launched, first those of one log, then of
@@ -70,18 +70,17 @@ std::vector<PlainSession::EarlierLine> PlainSession::earlier_lines() const {
     LaunchLogs donor;
     donor.open(donor_logs_.front(), donor_logs_.back());
     const LogSizes ends = donor.look();
-    auto lines = lines_before(donor, {ends.stdout_bytes, ends.stderr_bytes}, donor_tail_bytes);
+    auto lines = lines_before(donor, {ends.stdout_bytes, ends.stderr_bytes});
     if (!lines.empty()) return lines;
   }
-  return lines_before(*files_, {logs_.front().at, logs_.back().at}, tail_bytes);
+  return lines_before(*files_, {logs_.front().at, logs_.back().at});
 }
 
-std::vector<PlainSession::EarlierLine> PlainSession::lines_before(LaunchLogs& files,
-                                                                  std::array<std::uint64_t, 2> ends,
-                                                                  std::size_t most_bytes) const {
+std::vector<PlainSession::EarlierLine> PlainSession::lines_before(
+    LaunchLogs& files, std::array<std::uint64_t, 2> ends) const {
   std::vector<EarlierLine> all;
   for (std::size_t log = 0; log < logs_.size(); ++log) {
-    const std::string earlier = files.before(log, ends.at(log), most_bytes);
+    const std::string earlier = files.before(log, ends.at(log), tail_bytes);
     std::string_view whole = earlier;
     if (whole.size() < ends.at(log)) {
       whole.remove_prefix(std::min(whole.find('\n'), whole.size() - 1) + 1);

@@ -41,7 +41,7 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
       last_(reading.donor_logs.empty() ? reading.last : reading.restored.find(closing_.front())),
       restored_(std::move(reading.restored)),
       donor_logs_(std::move(reading.donor_logs)),
-      begin_counts_(std::move(reading.counts)),
+      restored_counts_(std::move(reading.counts)),
       is_mute_(reading.is_unmonitored),
       saves_by_itself_(reading.checkpoints.has_value()),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
@@ -305,7 +305,7 @@ std::optional<PlainSession::OwnNumber> PlainSession::count_behind_guess(
     }
   }
   for (std::int64_t more = 1; more <= most; ++more) {
-    if (restored_count_.would_be_of(std::ssize(begin_counts_) + more, line)) {
+    if (restored_count_.would_be_of(std::ssize(restored_counts_) + more, line)) {
       return OwnNumber{saves_.last() + more, !counts_from_guess_};
     }
   }
@@ -318,7 +318,7 @@ bool PlainSession::is_restored(std::string_view line, const Metrics& metrics) {
   const bool is_first = !saves_.has_printed() && !has_result_of_checkpoint_;
   if (!is_first || is_mute_) return false;
   const bool has_its_count = habits_.count.is_of(saves_.last(), line) ||
-                             restored_count_.repeats(std::ssize(begin_counts_), line);
+                             restored_count_.repeats(std::ssize(restored_counts_), line);
   if (restored_.numbers.empty() && !has_its_count) return false;
   const FirstResult what = has_its_count ? FirstResult::evaluated : judge_first(metrics, restored_);
   // It may be that of a later iteration than a guess says.

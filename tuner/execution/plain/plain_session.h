@@ -106,8 +106,7 @@ class PlainSession {
   };
   void learn();
   std::vector<EarlierLine> earlier_lines() const;
-  std::vector<EarlierLine> lines_before(LaunchLogs& files, std::array<std::uint64_t, 2> ends,
-                                        std::size_t most_bytes) const;
+  std::vector<EarlierLine> lines_before(LaunchLogs& files, std::array<std::uint64_t, 2> ends) const;
   void begin_counts(std::int64_t iteration);
   bool read(std::size_t log);
   void add_line(std::string_view line, bool overwritten, std::size_t log);
@@ -176,8 +175,6 @@ class PlainSession {
   void say_unknown_order(std::vector<Wakeup>& wakeups);
   std::string way_to_mean(std::string_view line) const;
   static constexpr std::size_t tail_bytes = 64 * 1024;  ///< of each log
-  /// Of each of a donor's, which may have gone on since it saved.
-  static constexpr std::size_t donor_tail_bytes = 256 * 1024;
   std::string tail() const;
 
   LaunchId launch_;
@@ -220,8 +217,8 @@ class PlainSession {
     std::int64_t iteration = 0;
     std::string line;
   };
-  const std::vector<std::string> begin_counts_;  ///< see PlainReading::counts
-  OwnCount restored_count_;                      ///< what these tell, as of results from 1 on
+  const std::vector<std::string> restored_counts_;  ///< see PlainReading::counts
+  OwnCount restored_count_;                         ///< what these tell, as of results from 1 on
   LastCounts counts_;
   std::optional<First> behind_guess_;  ///< its first result, of which nothing tells how far
   double launched_s_ = 0;              ///< Unix time
