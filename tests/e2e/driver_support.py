@@ -39,6 +39,7 @@ class DriverCase(Case):
 
     def setUp(self):
         super().setUp()
+        self.driver = None
         # Trials with "block_at" wait there for this file.
         self.go = self.path("go")
         os.environ["GO"] = self.go
@@ -54,6 +55,7 @@ class DriverCase(Case):
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.STDOUT, **options}
         driver = subprocess.Popen([*prefix, TUNE, *words], cwd=self.dir, **options)
+        self.driver = driver
         self.addCleanup(self.end, driver)
         return driver
 
@@ -73,8 +75,19 @@ class DriverCase(Case):
     def wait_until(self, condition, what):
         until = time.monotonic() + LIMIT_S
         while not condition():
-            self.assertLess(time.monotonic(), until, what)
+            if time.monotonic() > until:
+                self.fail(f"no {what} in {LIMIT_S} s; the driver says: {self.said()}")
             time.sleep(0.01)
+
+    def said(self):
+        """What the driver that was started last has printed; it is killed."""
+        if self.driver is None or self.driver.stdout is None:
+            return ""
+        self.driver.kill()
+        try:
+            return self.driver.communicate(timeout=5)[0].decode()
+        except subprocess.TimeoutExpired as late:  # its children hold the pipe
+            return (late.output or b"").decode()
 
     def iterations(self, trial, directory="results/spec"):
         try:

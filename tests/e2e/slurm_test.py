@@ -82,6 +82,13 @@ class SlurmTest(DriverCase):
         fields = {"max_concurrent_trials": None, "num_samples": 6, **fields}
         super().spec(config, **fields)
 
+    def said(self):
+        """How the cluster stands, too: a node that is drained holds a job back for ever."""
+        return "\n".join([
+            ask("sinfo", "-N", "-o", "%N %t %E"), ask("squeue"), ask("scontrol", "show", "node"),
+            super().said(),
+        ])  # fmt: skip
+
     def allocated(self, *options):
         """What a command begins with that runs in an allocation."""
         return ["salloc", "--no-kill", "--quiet", *options]
