@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 from cli_support import TUNE, main
@@ -237,6 +238,22 @@ class SlurmTest(DriverCase):
         self.assertIn("its agent is started again", said)
         self.assertIn("no node is left", said)
 
+    def field_of_node(self, node, field):
+        """sinfo may show a node for a minute as it was."""
+        return re.search(rf"\b{field}=(\S*)", ask("scontrol", "show", "node", node))[1]
+
+    def bring_back(self, node, booted):
+        """A node that is resumed before its new daemon has told of the reboot is down again by that.
+        `booted`: when the daemon before said that the node had booted."""
+        self.wait_until(lambda: self.field_of_node(node, "BootTime") != booted, "new daemon")
+
+        def is_idle():
+            if "DOWN" in self.field_of_node(node, "State"):
+                ask("scontrol", "update", f"nodename={node}", "state=resume")
+            return self.field_of_node(node, "State") == "IDLE"
+
+        self.wait_until(is_idle, f"idle node {node}")
+
     def attempts(self):
         return sum(event["e"] == "attempt" for event in self.lines("events", "results/spec"))
 
@@ -246,7 +263,7 @@ class SlurmTest(DriverCase):
             *("run", "spec.json", "--progress", "none", "--agent-lease-s", "1"),
             prefix=self.allocated("-N2", "-w", "n1,n3", "--gpus-per-node=2"),
         )
-        self.addCleanup(ask, "scontrol", "update", "nodename=n3", "state=resume")
+        self.addCleanup(self.bring_back, "n3", self.field_of_node("n3", "BootTime"))
         self.wait_for_iteration(2)
         script("slurm_node.sh", "kill", "n3")
         script("slurm_node.sh", "reboot", "n3")
