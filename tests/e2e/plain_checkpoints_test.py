@@ -78,6 +78,24 @@ for step in (9, 10, 11):
     time.sleep(0.3)
 """
 
+IN_TWO_PHASES = """
+import json, os, sys, time
+file = os.path.join(sys.argv[1], "last.json")
+epoch = 0
+if os.path.exists(file):
+    with open(file) as saved:
+        epoch = json.load(saved)["epoch"]
+while epoch < 6:
+    time.sleep(0.15)
+    epoch += 1
+    print(f"val acc: {epoch + 0.5}", flush=True)
+    print(f"loss: {epoch}", flush=True)
+    print(f"acc: {epoch}", flush=True)
+    with open(file + ".new", "w") as saved:
+        json.dump({"epoch": epoch}, saved)
+    os.rename(file + ".new", file)
+"""
+
 
 class PlainCheckpoints(Case):
     def setUp(self):
@@ -148,6 +166,23 @@ class PlainCheckpoints(Case):
         kept = [(each["training_iteration"], os.listdir(each["path"] + "/")) for each in self.json("checkpoints", "results/spec")]
         kept = [(iteration, [name for name in names if name.startswith("step")]) for iteration, names in kept]
         self.assertEqual(kept, [(1, ["step-9"]), (2, ["step-10"]), (3, ["step-11"])])
+
+    def test_a_metric_in_two_phases_beside_one_in_one_joins_no_two_epochs(self):
+        self.write("train.py", IN_TWO_PHASES)
+        command = [sys.executable, "train.py", "${checkpoint_dir}"]
+        plain = {"checkpoints": "last.json"}
+        self.write("spec.json", {"trainable": {"command": command, "plain": plain}, "num_samples": 2,
+                                 "param_space": {"x": {"uniform": [0, 1]}}, "max_concurrent_trials": 1,
+                                 "metric": ["loss", "acc"], "mode": ["min", "max"]})  # fmt: skip
+        self.tune("run", "spec.json", "--progress", "none")
+        for trial in (0, 1):
+            with open(self.trial("spec", trial, "result.json"), encoding="utf-8") as file:
+                rows = [json.loads(line) for line in file]
+            numbers = [(row["training_iteration"], row["loss"], row["acc"]) for row in rows]
+            self.assertEqual(numbers, [(epoch, epoch, epoch) for epoch in range(1, 7)])
+            found = self.checkpoints("spec", trial)
+            self.assertEqual([iteration for iteration, _ in found], [epoch for _, epoch in found])
+            self.assertEqual(found[-1], (6, 6))
 
     def test_each_checkpoint_has_at_least_its_iteration_and_the_best_is_kept(self):
         spec = self.spec("keeps", num_samples=2, max_concurrent_trials=2,

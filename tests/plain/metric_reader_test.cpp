@@ -227,13 +227,41 @@ TEST_CASE("A line with a colon that lacks one of several metrics leaves the resu
   CHECK(found == "11 61, 12 71, 21 61, 22 71, 31 61, 32 71, ");
 }
 
+/// "13 24 ": the loss and the accuracy of each result of `epochs` times these lines, in which "{}"
+/// is the epoch.
+std::string results_of(MetricReader& both, const std::vector<std::string>& lines, int epochs = 2) {
+  std::string results;
+  const auto note = [&](const Metrics& metrics) {
+    for (const char* const name : {"loss", "acc"}) {
+      results += std::to_string(std::lround(metrics.find(name).value()));
+    }
+    results += ' ';
+  };
+  const auto note_late = [&](bool is_end) {
+    for (const auto& late : both.take_late(is_end)) note(late.metrics.value());
+  };
+  for (int epoch = 1; epoch <= epochs; ++epoch) {
+    for (std::string line : lines) {
+      for (auto at = line.find("{}"); at != line.npos; at = line.find("{}")) {
+        line.replace(at, 2, std::to_string(epoch));
+      }
+      const auto metrics = both.read(line, false);
+      note_late(false);
+      if (metrics) note(*metrics);
+      both.judged(true);
+    }
+  }
+  note_late(true);
+  return results;
+}
+
 TEST_CASE("A result has no numbers of the training and of a test", "[plain][metrics]") {
   struct Sample {
-    std::vector<const char*> epoch;  ///< each loss of the training is 1, of a test 2; acc 3 and 4
+    std::vector<std::string> epoch;  ///< each loss of the training is 1, of a test 2; acc 3 and 4
     const char* results;
   };
   const Sample samples[] = {
-      {{"train loss: 1", "test loss: 2", "train acc: 3", "test acc: 4"}, "13 24 13 24 "},
+      {{"train loss: 1", "test loss: 2", "train acc: 3", "test acc: 4"}, "24 24 "},
       {{"train loss: 1 acc: 3", "test loss: 2", "test acc: 4"}, "13 24 13 24 "},
       {{"train loss: 1 acc: 3", "test acc: 4", "test loss: 2"}, "13 24 13 24 "},
       {{"train loss: 1", "train acc: 3", "test acc: 4"}, "13 13 "},
@@ -246,38 +274,99 @@ TEST_CASE("A result has no numbers of the training and of a test", "[plain][metr
       {{"train loss: 1", "acc: 3"}, "13 13 "},
       // What is not closed, as it lacks the other one, is no part of a line that has both.
       {{"test loss: 2", "loss: 1 acc: 3", "done"}, "13 13 "},
+      {{"loss: 1 acc: 3", "test acc: 4"}, "13 13 "},
   };
   for (const Sample& sample : samples) {
     CAPTURE(sample.epoch);
     auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
-    std::string results;
-    for (int epoch = 1; epoch <= 2; ++epoch) {
-      for (const char* const line : sample.epoch) {
-        const auto metrics = both.read(line, false);
-        if (!metrics) continue;
-        both.judged(true);
-        for (const char* const name : {"loss", "acc"}) {
-          results += std::to_string(std::lround(metrics->find(name).value()));
-        }
-        results += ' ';
-      }
-    }
-    CHECK(results == sample.results);
+    CHECK(results_of(both, sample.epoch) == sample.results);
+  }
+}
+
+TEST_CASE("A result has no numbers of two epochs, in whichever order a program prints its lines",
+          "[plain][metrics]") {
+  // Each number is its epoch; where a metric comes twice an epoch, one of both.
+  const std::vector<std::string> kinds =
+      GENERATE(std::vector<std::string>{"loss: {}", "acc: {}"},
+               std::vector<std::string>{"train loss: {}", "val acc: {}"},
+               std::vector<std::string>{"loss: {}", "acc: {}", "val acc: {}"},
+               std::vector<std::string>{"train loss: {}", "train acc: {}", "val acc: {}"},
+               std::vector<std::string>{"train loss: {}", "val loss: {}", "acc: {}"},
+               std::vector<std::string>{"train loss: {}", "val loss: {}", "test acc: {}"},
+               std::vector<std::string>{"loss: {}", "acc: {}", "val acc: {}", "test acc: {}"},
+               std::vector<std::string>{"loss: {}", "val loss: {}", "acc: {}", "val acc: {}"});
+  std::vector<std::size_t> order(kinds.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  do {
+    std::vector<std::string> lines;
+    for (const std::size_t i : order) lines.push_back(kinds[i]);
+    CAPTURE(lines);
+    auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+    CHECK(results_of(both, lines, 5) == "11 22 33 44 55 ");
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_CASE("The phase that counts of each metric is known to the trials behind",
+          "[plain][metrics]") {
+  CountedPhases counted;
+  const PlainReading reading{{{"loss", ""}, {"acc", ""}}, {"loss", "acc"}};
+  MetricReader first(reading, counted);
+  CHECK(results_of(first, {"val acc: 9", "loss: {}", "acc: {}"}) == "11 22 ");
+  MetricReader second(reading, counted);
+  CHECK_FALSE(second.read("val acc: 9", false));
+  CHECK_FALSE(second.read("loss: 1", false));
+  CHECK(second.read("acc: 1", false));
+  CHECK(second.joined_phase() == Phase::unnamed);
+}
+
+TEST_CASE("A check before the training is no part of the first epoch's result",
+          "[plain][metrics]") {
+  struct Sample {
+    std::vector<std::string> first;
+    std::vector<std::string> epoch;
+  };
+  const Sample samples[] = {
+      {{"acc: 0"}, {"train loss: {}", "val acc: {}"}},
+      {{"epoch 0: acc: 0"}, {"epoch {}: loss: {}", "epoch {}: acc: {}"}},
+      {{"epoch 0: val acc: 0"}, {"epoch {}: loss: {}", "epoch {}: val acc: {}"}},
+      {{"{\"epoch\": 0, \"acc\": 0}"},
+       {"{\"epoch\": {}, \"loss\": {}}", "{\"epoch\": {}, \"acc\": {}}"}},
+  };
+  for (const Sample& sample : samples) {
+    CAPTURE(sample.epoch);
+    auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+    for (const std::string& line : sample.first) CHECK_FALSE(both.read(line, false));
+    CHECK(results_of(both, sample.epoch, 3) == "11 22 33 ");
+  }
+}
+
+TEST_CASE("Metrics of which one comes more seldom have a result with each of that",
+          "[plain][metrics]") {
+  auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+  const std::vector<std::string> epoch = {"train loss: 7", "train loss: 8", "train loss: {}",
+                                          "val acc: {}"};
+  CHECK(results_of(both, epoch, 3) == "11 22 33 ");
+}
+
+TEST_CASE("Of a program whose epochs are one, what is there at its end is a result",
+          "[plain][metrics]") {
+  for (const std::vector<std::string>& lines :
+       {std::vector<std::string>{"train loss: 1", "val loss: 2", "val acc: 4"},
+        std::vector<std::string>{"val acc: 4", "val loss: 2", "train loss: 1"}}) {
+    auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+    CHECK(results_of(both, lines, 1) == "24 ");
   }
 }
 
 TEST_CASE("Numbers of two phases that wait are closed by no line without a metric",
           "[plain][metrics]") {
   auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
-  for (const char* const phase : {"train", "test"}) {
-    CHECK_FALSE(both.read(phase + std::string(" loss: 1"), false));
-    CHECK(both.read(phase + std::string(" acc: 2"), false));
-  }
-  for (const char* const line : {"train loss: 3", "test acc: 4", "saved"}) {
+  for (const char* const line : {"train loss: 3", "test acc: 4", "train loss: 3", "saved"}) {
     CAPTURE(line);
     CHECK_FALSE(both.read(line, false));
+    CHECK(both.take_late().empty());
   }
-  CHECK(both.read("test loss: 5", false)->find("loss") == 5.0);
+  CHECK(both.read("test acc: 5", false)->find("acc") == 5.0);
 }
 
 TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]") {

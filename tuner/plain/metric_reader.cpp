@@ -13,6 +13,7 @@
 #include "tuner/plain/epoch_bars.h"
 #include "tuner/plain/named_number.h"
 #include "tuner/plain/no_result.h"
+#include "tuner/plain/own_count.h"
 #include "tuner/plain/printed_number.h"
 #include "tuner/plain/table_reader.h"
 
@@ -68,9 +69,9 @@ struct MetricReader::Stream {
   QuotedLines quoted;
   EpochSteps steps;
   TitledBars bars;
-  std::vector<Pending> shown;      ///< by the epoch's bar, last
-  bool is_part = false;            ///< that is of some of the epoch's steps
-  bool has_epochs_result = false;  ///< the epoch's steps have closed a result
+  std::vector<PrintedValue> shown;  ///< by the epoch's bar, last
+  bool is_part = false;             ///< that is of some of the epoch's steps
+  bool has_epochs_result = false;   ///< the epoch's steps have closed a result
 };
 
 /// Where a metric has stood before a colon: what stands behind a blank is prose then, but for lines
@@ -91,9 +92,18 @@ struct MetricReader::Forms {
 };
 
 MetricReader::MetricReader(PlainReading reading)
+    : MetricReader(std::move(reading), std::make_unique<CountedPhases>()) {}
+
+MetricReader::MetricReader(PlainReading reading, std::unique_ptr<CountedPhases> own)
+    : MetricReader(std::move(reading), *own) {
+  own_counted_ = std::move(own);
+}
+
+MetricReader::MetricReader(PlainReading reading, CountedPhases& counted)
     : reading_(std::move(reading)),
       expressions_(std::make_unique<Expressions>()),
-      forms_(std::make_unique<Forms>()) {
+      forms_(std::make_unique<Forms>()),
+      join_(std::make_unique<ResultJoin>(reading_.closing, counted)) {
   forms_->colon.resize(reading_.metrics.size());
   forms_->may_colon.resize(reading_.metrics.size());
   forms_->of_line.resize(reading_.metrics.size());
@@ -112,7 +122,9 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   Stream& of = forms_->streams.at(stream);
   const bool is_quoted = of.quoted.take(line, overwritten);
   of.bars.see(line);
-  line_phase_.reset();
+  ++lines_;
+  of_line_.clear();
+  joined_phase_.reset();
   std::fill(forms_->of_line.begin(), forms_->of_line.end(), std::nullopt);
   const bool is_json = !is_quoted && read_json(line);
   forms_->table.read(is_quoted || is_json ? "" : line, reading_.metrics);
@@ -170,7 +182,10 @@ void MetricReader::begin_launch() {
                   .of_line = std::vector<std::optional<Colon>>(reading_.metrics.size()),
                   .table = {},
                   .streams = {}};
+  join_->begin_launch();
+  of_line_.clear();
   pending_.clear();
+  late_.clear();
   times_.clear();
   last_.clear();
   remarks_.clear();
@@ -181,12 +196,13 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
   using Line = EpochSteps::Line;
   const Line kind = is_by_name_ ? of.steps.take(line) : Line::other;
   if (kind == Line::title) {
+    take_closed(line);  // what it has beside, such as a count
     of.has_epochs_result = false;
     if (!std::exchange(of.is_part, false)) return std::nullopt;
     is_unchanged(of.shown);
     return metrics_of(std::exchange(of.shown, {}));
   }
-  std::vector<Pending> closed = take_closed();
+  std::vector<PrintedValue> closed = take_closed(line);
   if (closed.empty()) return std::nullopt;
   forget_forms_before_line();
   for (const auto& [name, times] : times_) most_times_ = std::max(most_times_, times - 1);
@@ -194,7 +210,7 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
   if (kind != Line::other) {
     if (of.has_epochs_result) return std::nullopt;
     if (!of.is_part) of.shown.clear();
-    for (Pending& value : closed) put(of.shown, std::move(value));
+    for (PrintedValue& value : closed) put(of.shown, std::move(value));
     // Keras draws all steps twice, the second time with the values of the validation, and those of
     // the training as they were at the end: that drawing is the one that nothing overwrites.
     of.is_part = kind == Line::part || overwritten || !has_all_named(of.shown);
@@ -205,50 +221,59 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
   }
   const bool is_same = is_unchanged(closed);
   const TitledBars::Drawing drawing = of.bars.take(line, overwritten, is_same);
-  const std::vector<Pending> before = std::exchange(of.shown, closed);
+  const std::vector<PrintedValue> before = std::exchange(of.shown, closed);
   if (drawing == TitledBars::Drawing::again) return std::nullopt;
   return metrics_of(drawing == TitledBars::Drawing::next ? before : closed);
 }
 
-/// Whether it belongs to a result that the line which was read last closes. Of a program that says
-/// the loss of its training and of a test, and then both accuracies, one result has no numbers of
-/// two phases, unless a metric comes in one of them alone.
-bool MetricReader::may_join(const Pending& value) const {
-  const Phase phase = line_phase_.value_or(Phase::unnamed);
-  return phase == Phase::unnamed || value.phase == Phase::unnamed || value.phase == phase ||
-         !is_closing(value.name) || !phases_.contains({value.name, phase});
+/// The numbers of the result that the line which was read last closes, if it closes one. What waits
+/// for others is no part of a line that has all.
+std::vector<PrintedValue> MetricReader::take_closed(std::string_view line) {
+  const auto& names = reading_.closing;
+  const auto has_all = [&](const std::vector<PrintedValue>& values) {
+    return std::all_of(names.begin(), names.end(),
+                       [&](const auto& name) { return find(values, name) != nullptr; });
+  };
+  if (names.size() > 1) {
+    if (!has_all(of_line_)) return take_joined(line);
+    note_late(join_->settle());
+    pending_ = join_->release();
+  }
+  for (PrintedValue& value : of_line_) put(pending_, std::move(value));
+  return has_all(pending_) ? std::exchange(pending_, {}) : std::vector<PrintedValue>();
 }
 
-/// The numbers since the last result if all of `closing` are among them, else none. What belongs to
-/// another result waits for the rest of that.
-std::vector<MetricReader::Pending> MetricReader::take_closed() {
-  const auto is_there = [this](const std::string& name) {
-    return std::any_of(pending_.begin(), pending_.end(),
-                       [&](const Pending& value) { return value.name == name && may_join(value); });
-  };
-  const bool is_of_no_metric = reading_.closing.size() > 1 && !line_phase_;
-  const auto& names = reading_.closing;
-  if (is_of_no_metric || !std::all_of(names.begin(), names.end(), is_there)) return {};
-  // Of two with a name that of the line's own phase, else of the one that tells more.
-  const auto rank = [this](const Pending& value) {
-    return value.phase == line_phase_.value_or(Phase::unnamed) ? Phase::validation : value.phase;
-  };
-  std::vector<Pending> closed, others;
-  for (Pending& value : pending_) {
-    if (!may_join(value)) {
-      others.push_back(std::move(value));
-      continue;
-    }
-    const auto known = std::find_if(closed.begin(), closed.end(),
-                                    [&](const Pending& each) { return each.name == value.name; });
-    if (known == closed.end()) {
-      closed.push_back(std::move(value));
-    } else if (rank(value) > rank(*known)) {
-      *known = std::move(value);
-    }
+std::vector<PrintedValue> MetricReader::take_joined(std::string_view line) {
+  if (of_line_.empty()) return {};
+  const bool may_close = std::any_of(of_line_.begin(), of_line_.end(),
+                                     [&](const auto& value) { return is_closing(value.name); });
+  const std::string count = may_close ? count_in(line) : "";
+  for (PrintedValue& value : of_line_) {
+    if (!is_closing(value.name)) continue;
+    if (!count.empty() && is_letter(count.front())) value.count = count;
+    if (const auto closing = closing_line(line, value.name)) value.phase = closing->phase;
   }
-  pending_ = std::move(others);
+  std::vector<ResultJoin::Result> results = join_->take(lines_, std::exchange(of_line_, {}));
+  std::vector<PrintedValue> closed;
+  if (!results.empty() && results.back().line == lines_) {
+    joined_phase_ = results.back().phase;
+    closed = std::move(results.back().values);
+    results.pop_back();
+  }
+  note_late(std::move(results));
   return closed;
+}
+
+void MetricReader::note_late(std::vector<ResultJoin::Result> results) {
+  if (!results.empty()) times_.clear();
+  for (ResultJoin::Result& result : results) {
+    late_.push_back({result.line, metrics_of(std::move(result.values)), result.phase});
+  }
+}
+
+std::vector<MetricReader::Joined> MetricReader::take_late(bool is_end) {
+  if (is_end) note_late(join_->settle());
+  return std::exchange(late_, {});
 }
 
 /// Where one line has all that closes a result, what came before it has no part in that: of
@@ -272,9 +297,9 @@ std::optional<MetricReader::Last> MetricReader::finish() {
   return std::nullopt;
 }
 
-std::optional<Metrics> MetricReader::metrics_of(std::vector<Pending> values) {
+std::optional<Metrics> MetricReader::metrics_of(std::vector<PrintedValue> values) {
   Json object = Json::object();
-  for (auto& [name, value, whole, phase] : values) {
+  for (auto& [name, value, whole, phase, count] : values) {
     if (!whole.is_null()) {
       object[name] = std::move(whole);
     } else if (std::isfinite(value)) {
@@ -295,7 +320,7 @@ bool MetricReader::is_row(std::string_view metric) const {
 }
 
 /// Whether all metrics that are read by name are there.
-bool MetricReader::has_all_named(const std::vector<Pending>& values) const {
+bool MetricReader::has_all_named(const std::vector<PrintedValue>& values) const {
   return std::all_of(reading_.metrics.begin(), reading_.metrics.end(), [&](const auto& metric) {
     return !metric.expression.empty() || find(values, metric.name) != nullptr;
   });
@@ -304,7 +329,7 @@ bool MetricReader::has_all_named(const std::vector<Pending>& values) const {
 std::vector<std::string> MetricReader::lacking() const {
   std::vector<std::string> names;
   for (const std::string& name : reading_.closing) {
-    if (find(pending_, name) == nullptr) names.push_back(name);
+    if (find(pending_, name) == nullptr && !join_->has(name)) names.push_back(name);
   }
   return names;
 }
@@ -314,10 +339,10 @@ bool MetricReader::is_closing(std::string_view name) const {
          reading_.closing.end();
 }
 
-bool MetricReader::is_unchanged(const std::vector<Pending>& values) {
+bool MetricReader::is_unchanged(const std::vector<PrintedValue>& values) {
   std::vector<double> closed;
   for (const std::string& name : reading_.closing) {
-    if (const double* const value = find(values, name)) closed.push_back(*value);
+    if (const auto* const value = find(values, name)) closed.push_back(value->value);
   }
   const auto is_same = [](double a, double b) {
     return a == b || (std::isnan(a) && std::isnan(b));
@@ -391,36 +416,9 @@ std::size_t MetricReader::times_waiting() const {
 }
 
 void MetricReader::set(std::string_view name, double value, std::string_view text) {
-  Phase phase = Phase::unnamed;
-  if (reading_.closing.size() > 1 && is_closing(name)) {
-    ++times_[std::string(name)];
-    if (!line_phase_) {
-      const auto line = closing_line(text, name);
-      line_phase_ = line ? line->phase : Phase::unnamed;
-    }
-    phase = *line_phase_;
-    phases_.emplace(name, phase);
-  }
+  if (reading_.closing.size() > 1 && is_closing(name)) ++times_[std::string(name)];
   if (!never_read_.empty()) std::erase(never_read_, name);
-  put(pending_, {std::string(name), value, whole_number_in(text, name, value), phase});
-}
-
-void MetricReader::put(std::vector<Pending>& values, Pending value) {
-  const auto known = std::find_if(values.begin(), values.end(), [&](const Pending& each) {
-    return each.name == value.name && each.phase == value.phase;
-  });
-  if (known != values.end()) {
-    *known = std::move(value);
-  } else if (values.size() < most_metric_names) {
-    values.push_back(std::move(value));
-  }
-}
-
-const double* MetricReader::find(const std::vector<Pending>& values, std::string_view name) {
-  for (const Pending& each : values) {
-    if (each.name == name) return &each.value;
-  }
-  return nullptr;
+  put(of_line_, {std::string(name), value, whole_number_in(text, name, value)});
 }
 
 }  // namespace tune

@@ -18,6 +18,7 @@
 #include "tuner/plain/closing_line.h"
 #include "tuner/plain/plain_program.h"
 #include "tuner/plain/reading_remark.h"
+#include "tuner/plain/result_join.h"
 
 namespace tune {
 
@@ -28,11 +29,13 @@ std::string complaint_about_expression(const std::string& expression);
 /// and out of lines that end with a JSON object. Once a name has stood before a colon, only what
 /// stands there so counts, and nothing that is no result by what is around it (see no_result.h),
 /// unless an expression says so. A result is there once all of `closing` have come since the last
-/// one; it has what else has come since.
+/// one (see ResultJoin), or one line has all of them; it has what else has come since.
 class MetricReader {
  public:
   /// The expressions are right ones.
   explicit MetricReader(PlainReading reading);
+  /// `counted`: see ResultJoin.
+  MetricReader(PlainReading reading, CountedPhases& counted);
   ~MetricReader();
   MetricReader(MetricReader&&) noexcept;
 
@@ -40,6 +43,21 @@ class MetricReader {
   /// drawn again and again, so what it says counts only if it has changed, or its epoch has ended.
   /// `stream`: 0 or 1.
   std::optional<Metrics> read(std::string_view line, bool overwritten, std::size_t stream = 0);
+  /// A result of several metrics that lines of their own had.
+  struct Joined {
+    std::size_t line = 0;  ///< that has closed it: the first one that was read is 1
+    std::optional<Metrics> metrics;
+    Phase phase = Phase::unnamed;  ///< see ResultJoin::Result
+  };
+  /// The results that earlier lines have closed, as the line that was read last shows; they come
+  /// before its own. With `is_end`, nothing more of them will come.
+  std::vector<Joined> take_late(bool is_end = false);
+  /// How many lines were read.
+  std::size_t lines() const { return lines_; }
+  /// Whether a line may turn out to have closed a result: one of take_late.
+  bool waits_for(std::size_t line) const { return join_->waits_for(line); }
+  /// If lines of their own had the metrics of the last line's result: their phase.
+  std::optional<Phase> joined_phase() const { return joined_phase_; }
   /// Whether the result that was read last counts. Only what counts tells whether the metrics stand
   /// before a colon.
   void judged(bool counts);
@@ -72,43 +90,41 @@ class MetricReader {
   std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }
 
  private:
+  MetricReader(PlainReading reading, std::unique_ptr<CountedPhases> own);
+
   struct Expressions;
   struct Forms;
-  struct Pending {
-    std::string name;
-    double value = 0;
-    Json whole;                    ///< if it is a whole number that a double would round; else null
-    Phase phase = Phase::unnamed;  ///< of its line, where several metrics close a result
-  };
   struct Stream;
   /// `text`: where it stands, with what else there is.
   void set(std::string_view name, double value, std::string_view text);
-  static void put(std::vector<Pending>& values, Pending value);
-  std::vector<Pending> take_closed();
-  bool may_join(const Pending& value) const;
+  std::vector<PrintedValue> take_closed(std::string_view line);
+  std::vector<PrintedValue> take_joined(std::string_view line);
+  void note_late(std::vector<ResultJoin::Result> results);
   bool read_json(std::string_view line);
   void read_by_name(std::string_view line, std::size_t metric, bool is_quoted, bool is_bar);
   /// The result that the numbers of `line` close, with those before it.
   std::optional<Metrics> close(std::string_view line, bool overwritten, Stream& of);
   void forget_forms_before_line();
   void note(ReadingRemark::What what, std::string_view line, std::string_view name);
-  /// Null: none of that name.
-  static const double* find(const std::vector<Pending>& values, std::string_view name);
-  static std::optional<Metrics> metrics_of(std::vector<Pending> values);
+  static std::optional<Metrics> metrics_of(std::vector<PrintedValue> values);
   bool is_closing(std::string_view name) const;
-  bool has_all_named(const std::vector<Pending>& values) const;
+  bool has_all_named(const std::vector<PrintedValue>& values) const;
   /// Whether the values of `closing` are those of the last result; from now on they are.
-  bool is_unchanged(const std::vector<Pending>& values);
+  bool is_unchanged(const std::vector<PrintedValue>& values);
 
   PlainReading reading_;
   std::unique_ptr<Expressions> expressions_;
   std::unique_ptr<Forms> forms_;
-  std::vector<Pending> pending_;                           ///< since the last result
+  std::unique_ptr<CountedPhases> own_counted_;
+  std::unique_ptr<ResultJoin> join_;   ///< of several of `closing`
+  std::vector<PrintedValue> of_line_;  ///< that is being read
+  std::vector<PrintedValue> pending_;  ///< since the last result
+  std::vector<Joined> late_;           ///< see take_late
+  std::size_t lines_ = 0;
+  std::optional<Phase> joined_phase_;
   std::map<std::string, std::size_t, std::less<>> times_;  ///< those of `closing` since then
   std::size_t most_times_ = 0;                             ///< before a result
-  std::optional<Phase> line_phase_;  ///< of the line that was read last, once that is known
-  std::set<std::pair<std::string, Phase>> phases_;  ///< in which those of `closing` have come
-  std::vector<double> last_;                        ///< of `closing`, in the last result
+  std::vector<double> last_;                               ///< of `closing`, in the last result
   std::vector<std::string> never_read_;
   bool is_by_name_ = true;  ///< no expression is for one of `closing`
   std::vector<ReadingRemark> remarks_;

@@ -40,13 +40,23 @@ void PlainSession::learn() {
   std::optional<Phase>& known = habits_.kinds.counted;
   if (!known && phases.size() > 1) known = of_last;
   const std::optional<Phase> counted = known;
+  const auto judge = [this](const EarlierLine& line, const std::optional<ClosingLine>& closing,
+                            const Metrics& metrics) {
+    const auto [kind, held] =
+        said_again_.judge(line.log, line.text, closing, closing_values(metrics));
+    reader_.judged(tells_form(kind));
+  };
+  const std::size_t lines_before = reader_.lines() + 1;
   for (const EarlierLine& line : lines) {
     const auto metrics = reader_.read(line.text, line.overwritten, line.log);
+    for (const MetricReader::Joined& late : reader_.take_late()) {
+      const EarlierLine& closing = lines[late.line - lines_before];
+      auto words = words_of(closing.text, closing.overwritten);
+      if (words) words->phase = late.phase;
+      if (late.metrics) judge(closing, words, *late.metrics);
+    }
     said_again_.see(line.log, line.text);
-    if (!metrics) continue;
-    const auto [kind, held] = said_again_.judge(
-        line.log, line.text, closing_of(line.text, line.overwritten), closing_values(*metrics));
-    reader_.judged(tells_form(kind));
+    if (metrics) judge(line, closing_of(line.text, line.overwritten), *metrics);
   }
   reader_.begin_launch();
   known = counted;  // these lines alone settle nothing
@@ -223,16 +233,33 @@ void PlainSession::read_line(const Taken& line) {
   for (const ReadingRemark& remark : reader_.take_remarks()) remark_reading(remark);
   if (!metrics && line.text.find_first_of("0123456789") != line.text.npos) unread_.note_line();
   remark_lacking(false);
+  weigh_late(false);
+  std::erase_if(joining_, [this](const auto& each) { return !reader_.waits_for(each.first); });
   said_again_.see(line.log, line.text);
-  if (!metrics) return;
-  weigh({line.text, closing_of(line.text, line.overwritten && !line.is_open), std::move(*metrics),
-         line.log, line.end, time_of(line.log, line.end)});
+  const bool waits = reader_.waits_for(reader_.lines());
+  if (!metrics && !waits) return;
+  Printed printed{line.text, closing_of(line.text, line.overwritten && !line.is_open),
+                  {},        line.log,
+                  line.end,  time_of(line.log, line.end)};
+  if (waits) {
+    joining_.emplace(reader_.lines(), std::move(printed));
+    return;
+  }
+  printed.metrics = std::move(*metrics);
+  weigh(std::move(printed));
 }
 
 /// Of the line that was read last.
 std::optional<ClosingLine> PlainSession::closing_of(std::string_view line, bool overwritten) const {
   if (named_.empty()) return std::nullopt;
   if (reader_.is_row(named_)) return row_of_table();
+  auto closing = words_of(line, overwritten);
+  if (closing) closing->phase = reader_.joined_phase().value_or(closing->phase);
+  return closing;
+}
+
+std::optional<ClosingLine> PlainSession::words_of(std::string_view line, bool overwritten) const {
+  if (named_.empty()) return std::nullopt;
   for (const std::string& name : all_named_) {
     if (auto closing = closing_line(line, name, overwritten)) return closing;
   }

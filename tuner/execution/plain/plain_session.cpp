@@ -30,7 +30,7 @@ PlainSession::PlainSession(LaunchId launch, PlainReading reading, PlainHabits& h
     : launch_(launch),
       habits_(habits),
       closing_(reading.closing),
-      reader_(reading),
+      reader_(reading, habits.phases),
       unread_(closing_),
       said_again_(habits.kinds),
       ranks_(habits.ranks),
@@ -127,6 +127,8 @@ void PlainSession::read() {
 /// knows what would have come, and a line of another kind would be an iteration too many.
 void PlainSession::finish_results(SaveFold::End how) {
   if (const auto ranked = std::exchange(ranked_, std::nullopt)) read_line(*ranked);
+  if (how != SaveFold::End::killed) weigh_late(true);
+  joining_.clear();
   const bool may_be_bars = how == SaveFold::End::done && !habits_.kinds.has_lines;
   if (auto last = may_be_bars ? reader_.finish() : std::nullopt) {
     const std::uint64_t end = logs_[last->stream].at;
@@ -176,6 +178,18 @@ void PlainSession::weigh(Printed printed) {
   }
 }
 
+/// The results that earlier lines have closed, as is known now.
+void PlainSession::weigh_late(bool is_end) {
+  for (MetricReader::Joined& joined : reader_.take_late(is_end)) {
+    const auto line = joining_.find(joined.line);
+    if (line == joining_.end() || !joined.metrics) continue;
+    Printed printed = std::move(line->second);
+    if (printed.closing) printed.closing->phase = joined.phase;
+    printed.metrics = std::move(*joined.metrics);
+    weigh(std::move(printed));
+  }
+}
+
 /// It is known which of the lines that were held are results, and so which one was saved behind
 /// each.
 void PlainSession::release(const std::vector<bool>& counts, bool are_odd) {
@@ -198,7 +212,7 @@ void PlainSession::release_saves(std::optional<std::size_t> ended) {
     if (!save.open_results && has_read(save.until)) save.open_results = open_results();
     if (save.open_results && ended) *save.open_results &= ~(1U << *ended);
   }
-  if (!held_.empty() || ranked_) return;
+  if (!held_.empty() || !joining_.empty() || ranked_) return;
   const auto waits = [](const Save& save) { return save.open_results != 0; };
   const auto end = std::find_if(held_saves_.begin(), held_saves_.end(), waits);
   std::vector<Save> due(std::make_move_iterator(held_saves_.begin()), std::make_move_iterator(end));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ struct PlainHabits {
   OwnCount count = {};
   CountStep step = {};  ///< of the iterations that it names
   KnownKinds kinds = {};
+  CountedPhases phases = {};
   KnownRanks ranks = {};
 };
 
@@ -144,12 +146,14 @@ class PlainSession {
   };
   void finish_results(SaveFold::End how);
   void weigh(Printed printed);
+  void weigh_late(bool is_end);
   bool keep(Printed printed);
   void release(const std::vector<bool>& counts, bool are_odd = false);
   void release_saves(std::optional<std::size_t> ended);
   bool has_read(const LogSizes& until) const;
   std::uint32_t open_results() const;
   std::optional<ClosingLine> closing_of(std::string_view line, bool overwritten = false) const;
+  std::optional<ClosingLine> words_of(std::string_view line, bool overwritten) const;
   bool tells_form(SaidAgain::Kind kind);
   std::vector<double> closing_values(const Metrics& metrics) const;
   void say_checkpoints(std::vector<Wakeup>& wakeups);
@@ -186,6 +190,8 @@ class PlainSession {
   UnreadMetric unread_;
   SaidAgain said_again_;
   std::vector<Printed> held_;  ///< see SaidAgain
+  /// Lines that may turn out to have closed a result, by their number; see MetricReader.
+  std::map<std::size_t, Printed> joining_;
   struct Save {
     SavedFiles checkpoint;
     bool on_signal = false;

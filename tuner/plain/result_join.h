@@ -1,0 +1,85 @@
+// Joins the numbers of several metrics that a program prints on lines of their own into results.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainable/values.h"
+#include "tuner/plain/closing_line.h"
+
+namespace tune {
+
+/// A number of a metric, as it was printed.
+struct PrintedValue {
+  std::string name;
+  double value = 0;
+  Json whole;                    ///< if it is a whole number that a double would round; else null
+  Phase phase = Phase::unnamed;  ///< that its line names before it, where several metrics close
+  std::string count = {};        ///< "epoch 3", where its line has that; see count_in
+};
+/// `value` in the place of what has its name.
+void put(std::vector<PrintedValue>& values, PrintedValue value);
+/// Null: none of that name.
+const PrintedValue* find(const std::vector<PrintedValue>& values, std::string_view name);
+
+/// The phase that counts of each metric, where several close a result: of all a program's launches.
+using CountedPhases = std::map<std::string, Phase, std::less<>>;
+
+/// A result is there once each of its metrics has come since the one before. A metric that comes in
+/// several phases counts in one of them: else its number of the validation would be left over, and
+/// stand beside that of the next epoch's training. Which one shows once all have come again, so the
+/// first lines wait. One phase for all metrics is taken before others, and no phase before any.
+class ResultJoin {
+ public:
+  /// `names`: of the metrics that close a result. `counted`: outlives this.
+  ResultJoin(std::vector<std::string> names, CountedPhases& counted);
+
+  struct Result {
+    std::size_t line = 0;  ///< that has closed it
+    std::vector<PrintedValue> values;
+    Phase phase = Phase::unnamed;  ///< of all its metrics; they differ: unnamed
+  };
+  /// What `line` has, which is behind all lines before. The results that show by that, in order.
+  std::vector<Result> take(std::size_t line, std::vector<PrintedValue> values);
+  /// Nothing more of them will come: what waits is judged by what there is.
+  std::vector<Result> settle();
+  /// What has come of other metrics since the last result. What waits of its own is dropped.
+  std::vector<PrintedValue> release();
+  /// What came so far was printed by earlier launches, and closes nothing.
+  void begin_launch();
+
+  bool waits() const { return !waiting_.empty(); }
+  bool waits_for(std::size_t line) const;
+  /// Whether a number of it waits for the others of its result.
+  bool has(std::string_view name) const;
+
+ private:
+  struct Part {
+    std::size_t line = 0;
+    std::vector<PrintedValue> values;
+  };
+  /// How often a metric has come in each phase.
+  using Times = std::map<Phase, std::size_t>;
+
+  bool is_closing(std::string_view name) const;
+  bool has_closing(const Part& part) const;
+  void wait(Part part);
+  bool has_named() const;
+  std::optional<CountedPhases> choose(bool is_end) const;
+  bool is_left_out(const PrintedValue& value, const CountedPhases& counted) const;
+  std::vector<Result> replay(const CountedPhases& counted);
+  std::optional<Result> join(Part part, const CountedPhases* counted);
+
+  std::vector<std::string> names_;
+  CountedPhases& counted_;
+  std::map<std::string, Times, std::less<>> times_;
+  std::deque<Part> waiting_;
+  std::vector<PrintedValue> pending_;  ///< since the last result
+};
+
+}  // namespace tune
