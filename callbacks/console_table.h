@@ -56,7 +56,7 @@ struct RunningTrial {
   double time_s = 0;
   std::string gpus;                           ///< "0,1"; empty: none
   std::vector<std::optional<double>> values;  ///< the last ones of the metrics that count
-  std::optional<std::int64_t> checkpoint;     ///< iteration of the latest
+  std::string checkpoint;                     ///< iteration of the latest; empty: none
   int failed_saves = 0;                       ///< in a row
   std::string copy_of;                        ///< the donor's name, if it is a clone
   std::size_t clonings = 0;                   ///< how often it became one
