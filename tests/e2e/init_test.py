@@ -53,7 +53,7 @@ class Init(Case):
     def test_each_other_number_and_choice_is_there_behind_slashes(self):
         text = self.tune("init", "--from", "train.py", "-").out
         for line in ['// "batch-size": {"choice": [16, 32, 64, 128, 256]},  // images at a time',
-                     '// "dropout": {"uniform": [0, 1]},  // part that is left out',
+                     '// "dropout": {"uniform": [0, 0.9]},  // part that is left out',
                      '// "optimizer": {"choice": ["sgd", "adam"]},  // which one',
                      '// "nesterov": {"choice": [false, true]},  // use it']:
             self.assertIn(line, text)
