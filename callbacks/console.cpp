@@ -119,7 +119,6 @@ class Console final : public Callback {
   Seconds rate_since_ = 0;
   std::uint64_t rate_results_ = 0;
   std::uint64_t earlier_results_ = 0;  ///< of sessions before this one
-  std::uint64_t earlier_saves_ = 0;
   double rate_ = 0;
 };
 
@@ -229,7 +228,6 @@ void Console::on_step_begin(const Experiment& experiment) {
   experiment_ = &experiment;
   if (std::exchange(knows_earlier_sessions_, true)) return;
   rate_results_ = earlier_results_ = experiment.results();
-  earlier_saves_ = experiment.saves().committed;
   if (objective_) take_in_all(experiment);
   if (best_) told_best_ = best_->value;
 }
@@ -339,7 +337,7 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
     view.resources.push_back({resource, each->second * static_cast<double>(view.running), total});
   }
   view.best = best_;
-  view.checkpoints = experiment.saves().committed - earlier_saves_;
+  view.checkpoints = experiment.saves().committed;  // of all sessions, as the trials beside it
   if (experiment.session_end().empty()) {
     EndConditions conditions = end_conditions(info_.total_trials, info_.stop, info_.time_budget_s,
                                               experiment.spec_changes());

@@ -78,7 +78,7 @@ struct ConsoleView {
   std::string waits_for;  ///< what keeps the next trial from starting; empty: nothing unusual
   double results_per_s = 0;
   std::vector<ResourceUse> resources;
-  std::uint64_t checkpoints = 0;         ///< saved in this session
+  std::uint64_t checkpoints = 0;         ///< saved, in all sessions
   EndEstimate end;                       ///< with neither a time nor a reason once it is over
   std::optional<Seconds> budget_left_s;  ///< of the time budget
   std::optional<BestTrial> best;         ///< only with one metric

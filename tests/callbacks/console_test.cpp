@@ -76,6 +76,25 @@ TEST_CASE("The last line has the results a second of the whole session, however 
   CHECK(screen.take().find("| 12.0 results/s |") != std::string::npos);
 }
 
+TEST_CASE("A resumed session counts the checkpoints of all sessions, as it does the trials",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId a = screen.story.add("{}", "lr=0.1").id;
+  screen.start(a);
+  screen.story.report(a, result_of(1, R"({"loss":0.5})"));
+  screen.story.save(a);
+  screen.story.end(a, Outcome::completed);
+  const TrialId b = screen.story.add("{}", "lr=0.2").id;
+  screen.setup(true);
+  screen.start(b);
+  screen.report(b, 1, R"({"loss":0.4})");
+  screen.save(b);
+  screen.console->on_experiment_end(screen.story.experiment);
+  const std::string last = screen.take();
+  CHECK(last.find(" 1 completed,") != std::string::npos);
+  CHECK(last.find("| 2 checkpoints saved |") != std::string::npos);
+}
+
 TEST_CASE("Lines say of an iteration that it may be a later one", "[callbacks][console]") {
   Screen screen(ConsoleStyle::lines);
   const TrialId a = screen.story.add("{}", "lr=0.1").id;
