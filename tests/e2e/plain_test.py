@@ -233,6 +233,18 @@ class Plain(Case):
         self.tune("run", "odd.py", "--metric", "loss", "--mode", "min", "-p", "v=grid_search:nan,inf", "--progress", "none")
         self.assertIn("none is ahead", self.tune("compare", "results/odd", "0", "1").out)
 
+    def test_the_run_and_all_commands_name_the_same_best_trial(self):
+        # Equal ones, and one that is infinitely good.
+        self.write("equal.py", "import sys\nprint('loss:', ['0.5', '-inf', '0.4', '0.4'][int(sys.argv[1].split('=')[1])])")
+        done = self.tune("run", "equal.py", "--metric", "loss", "--mode", "min", "-p", "x=grid_search:0,1,2,3", "--progress", "lines")
+        self.assertIn("best loss 0.4 by trial_00002", done.out)
+        self.assertRegex(done.out, "best trial +trial_00002\n")
+        directory = "results/equal"
+        self.assertEqual([self.json("best", directory)["trial_id"], self.json("status", directory)["best"]["trial_id"],
+                          self.json("ls", directory, "--sort", "best")[0]["trial_id"],
+                          self.json("best", directory, "--over-time")["improvements"][-1]["trial_id"]], ["trial_00002"] * 4)
+        self.assertIn("of trial_00002 at iteration 1", self.tune("report", directory, "--html", "equal.html").out)
+
     def test_each_iteration_is_kept_once_when_the_driver_is_killed_again_and_again(self):
         command = [TUNE, "run", "train.py", "--metric", "val_loss", "--mode", "min", "--progress", "none",
                    "-p", "lr=uniform:0.1,1", "-p", "sleep=0.05", "--num-samples", "4", "--resume", "auto"]
