@@ -88,7 +88,7 @@ class Console final : public Callback {
   int height() const;
   ConsoleView view(const Experiment& experiment, std::size_t rows);
   std::vector<TrialId> best_running(const Experiment& experiment, std::size_t most) const;
-  void add(const Trial& trial, std::int64_t iteration, double value);
+  void add(const Trial& trial, double value, std::int64_t iteration, bool is_guess);
   void take_in_all(const Experiment& experiment);
   bool is_feasible(const Trial& trial) const;
   std::string metric_of(const Trial& trial) const;
@@ -119,7 +119,6 @@ class Console final : public Callback {
   Seconds rate_since_ = 0;
   std::uint64_t rate_results_ = 0;
   std::uint64_t earlier_results_ = 0;  ///< of sessions before this one
-  std::uint64_t earlier_saves_ = 0;
   double rate_ = 0;
 };
 
@@ -170,13 +169,12 @@ void Console::routine_line(const std::string& text) {
 }
 
 /// Of trials that are equal the one with the lower number is the best, as in all commands.
-void Console::add(const Trial& trial, std::int64_t iteration, double value) {
+void Console::add(const Trial& trial, double value, std::int64_t iteration, bool is_guess) {
   const bool is_earlier_of_equal = best_ && value == best_->value &&
                                    index_of(trial.id) < index_of(*parse_trial_id(best_->trial));
   if (best_ ? better(objective_->mode, value, best_->value) || is_earlier_of_equal
             : std::isfinite(value)) {
-    best_ = BestTrial{to_string(trial.id), present_tag(trial), iteration, value,
-                      trial.is_guess(iteration)};
+    best_ = BestTrial{to_string(trial.id), present_tag(trial), iteration, value, is_guess};
   }
 }
 
@@ -192,7 +190,8 @@ void Console::take_in_all(const Experiment& experiment) {
     const auto* const summary = trial.summary(objective_->metric);
     if (summary != nullptr && summary->count > 0 && is_feasible(trial)) {
       const double value = summary->best(objective_->mode);
-      add(trial, summary->last == value ? trial.iteration : 0, value);
+      const std::int64_t iteration = summary->last == value ? trial.iteration : 0;
+      add(trial, value, iteration, trial.is_guess(iteration));
     }
   }
   if (best_) {
@@ -203,6 +202,7 @@ void Console::take_in_all(const Experiment& experiment) {
       const auto begin = first_iteration(experiment, present_stretch(trial));
       best_->iteration =
           iteration_of(file, objective_->metric, best_->value, begin).value_or(best_->iteration);
+      best_->is_guess = trial.is_guess(best_->iteration);
     }
   }
 }
@@ -228,7 +228,6 @@ void Console::on_step_begin(const Experiment& experiment) {
   experiment_ = &experiment;
   if (std::exchange(knows_earlier_sessions_, true)) return;
   rate_results_ = earlier_results_ = experiment.results();
-  earlier_saves_ = experiment.saves().committed;
   if (objective_) take_in_all(experiment);
   if (best_) told_best_ = best_->value;
 }
@@ -338,7 +337,7 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
     view.resources.push_back({resource, each->second * static_cast<double>(view.running), total});
   }
   view.best = best_;
-  view.checkpoints = experiment.saves().committed - earlier_saves_;
+  view.checkpoints = experiment.saves().committed;  // of all sessions, as the trials beside it
   if (experiment.session_end().empty()) {
     EndConditions conditions = end_conditions(info_.total_trials, info_.stop, info_.time_budget_s,
                                               experiment.spec_changes());
@@ -363,7 +362,8 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
       const auto* const summary = trial.summary(metric);
       row.values.push_back(summary != nullptr ? std::optional(summary->last) : std::nullopt);
     }
-    if (const auto* const latest = trial.latest_checkpoint()) row.checkpoint = latest->iteration;
+    if (const auto* const latest = trial.latest_checkpoint())
+      row.checkpoint = iteration_text(*latest);
     const Stretch present = present_stretch(trial);
     if (present.number > 0 && trial.lineage[present.number - 1].donor != id) {
       row.copy_of = to_string(trial.lineage[present.number - 1].donor);
@@ -399,7 +399,8 @@ void Console::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint)
   const Cloning& cloning = trial.lineage.back();
   std::string text = to_string(trial.id) + " goes on";
   if (cloning.donor != trial.id) text += " as a copy of " + to_string(cloning.donor);
-  text += " from iteration " + std::to_string(cloning.donor_iteration);
+  text += " from iteration " +
+          iteration_text(cloning.donor_iteration, cloning.donor_iteration_is_guess);
   if (experiment_ != nullptr) {
     const auto origin = origin_of(*experiment_, present_stretch(trial));
     const Json before = origin ? Json::parse(config_of(*experiment_, *origin))
@@ -412,8 +413,12 @@ void Console::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint)
 void Console::on_trial_result(const Trial& trial, Result& result) {
   if (!objective_) return;
   const auto value = result.find(objective_->metric);
+  const auto add_it = [&] {
+    // The trial does not know this result yet.
+    if (value) add(trial, *value, result.training_iteration, result.iteration_is_guess);
+  };
   if (info_.constraints.empty()) {
-    if (value) add(trial, result.training_iteration, *value);
+    add_it();
     return;
   }
   // A trial's last result says whether all of its results count, the earlier ones, too.
@@ -429,7 +434,7 @@ void Console::on_trial_result(const Trial& trial, Result& result) {
   const bool was_better = summary != nullptr && summary->count > 0 &&
                           !(value && better(mode, *value, summary->best(mode)));
   if (!was_better) {
-    if (value) add(trial, result.training_iteration, *value);
+    add_it();
   } else if (!best_ || !better(mode, best_->value, summary->best(mode))) {
     best_is_stale_ = best_is_stale_ || !best_ || best_->trial != to_string(trial.id);
   }

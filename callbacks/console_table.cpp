@@ -117,7 +117,7 @@ std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& ar
     const auto& trial = view.trials[i];
     std::vector<std::string> row = {trial.trial, iteration_text(trial.iteration, trial.is_guess)};
     for (const auto& value : trial.values) row.push_back(value ? format_metric(*value) : "-");
-    row.push_back(trial.checkpoint ? std::to_string(*trial.checkpoint) : "-");
+    row.push_back(trial.checkpoint.empty() ? "-" : trial.checkpoint);
     // One failure has its notice; a trial that cannot save any more is worth more than that.
     if (trial.failed_saves >= 3) row.back() = "no save x" + std::to_string(trial.failed_saves);
     row.push_back(format_duration(trial.time_s));

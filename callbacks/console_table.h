@@ -56,7 +56,7 @@ struct RunningTrial {
   double time_s = 0;
   std::string gpus;                           ///< "0,1"; empty: none
   std::vector<std::optional<double>> values;  ///< the last ones of the metrics that count
-  std::optional<std::int64_t> checkpoint;     ///< iteration of the latest
+  std::string checkpoint;                     ///< iteration of the latest; empty: none
   int failed_saves = 0;                       ///< in a row
   std::string copy_of;                        ///< the donor's name, if it is a clone
   std::size_t clonings = 0;                   ///< how often it became one
@@ -78,7 +78,7 @@ struct ConsoleView {
   std::string waits_for;  ///< what keeps the next trial from starting; empty: nothing unusual
   double results_per_s = 0;
   std::vector<ResourceUse> resources;
-  std::uint64_t checkpoints = 0;         ///< saved in this session
+  std::uint64_t checkpoints = 0;         ///< saved, in all sessions
   EndEstimate end;                       ///< with neither a time nor a reason once it is over
   std::optional<Seconds> budget_left_s;  ///< of the time budget
   std::optional<BestTrial> best;         ///< only with one metric

@@ -1,6 +1,7 @@
 // `tune ls` of a folder: its experiments.
 #include "apps/tune/experiment_list.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "apps/tune/output.h"
@@ -70,6 +71,7 @@ void list_experiments(const std::vector<std::filesystem::path>& all, bool as_jso
     return;
   }
   std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> problems;
   for (const auto& directory : all) {
     const Json json = experiment_json(directory);
     auto& row = rows.emplace_back();
@@ -80,22 +82,17 @@ void list_experiments(const std::vector<std::filesystem::path>& all, bool as_jso
                         ? format_time(value.get<double>())
                         : cell_text(value));
     }
-    if (const std::string problem = json.value("problem", ""); !problem.empty()) {
-      row.back() = problem;
-    }
+    problems.push_back(json.value("problem", ""));
   }
-  print_table({{"experiment"},
-               {"trials", true},
-               {"pending", true},
-               {"running", true},
-               {"paused", true},
-               {"ended", true},
-               {"failed", true},
-               {"metric"},
-               {"best", true},
-               {"started"},
-               {"driver"}},
-              rows);
+  std::vector<TableColumn> columns = {{"experiment"},    {"trials", true}, {"pending", true},
+                                      {"running", true}, {"paused", true}, {"ended", true},
+                                      {"failed", true},  {"metric"},       {"best", true},
+                                      {"started"},       {"driver"}};
+  const bool has_problem = std::any_of(problems.begin(), problems.end(),
+                                       [](const std::string& problem) { return !problem.empty(); });
+  if (has_problem) columns.push_back({"cannot be read"});
+  for (std::size_t i = 0; has_problem && i < rows.size(); ++i) rows[i].push_back(problems[i]);
+  print_table(columns, rows);
 }
 
 }  // namespace tune

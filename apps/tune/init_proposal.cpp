@@ -131,6 +131,12 @@ std::set<std::string> names_given(const std::vector<std::string>& arguments) {
   return names;
 }
 
+/// Whether one of them may be an argument without a name.
+bool has_word_without_option(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const std::string& word) { return !word.starts_with('-'); });
+}
+
 bool has_number(const Proposed& one) {
   return one.guess.role == OptionRole::learning_rate ||
          one.guess.domain.find('"', one.guess.domain.find(':')) == std::string::npos;
@@ -238,6 +244,12 @@ Proposal proposal_of(const ProgramHelp& help, std::vector<std::string> command,
   proposal.command = std::move(command);
   proposal.form = help.form;
   proposal.positionals = help.positionals;
+  if (!has_word_without_option(arguments)) {
+    for (const std::string& name : help.required_positionals) {
+      proposal.wanted.push_back({name, {"${" + std::string(word_to_fill_in) + "}"}});
+      std::erase(proposal.positionals, name);
+    }
+  }
   proposal.commands = help.commands;
   const auto given = names_given(arguments);
   for (const HelpOption& option : help.options) {
@@ -304,7 +316,7 @@ std::string trainable_text(const Proposal& proposal, const InitRequest& request)
                 ". Its metrics are read from what it prints.");
   const auto note = [&text](const std::string& sentence) { text += comment_lines("  ", sentence); };
   if (!proposal.positionals.empty() && request.arguments.empty()) {
-    note("It takes arguments without a name: " + listed(proposal.positionals) +
+    note("It takes arguments without a name, too: " + listed(proposal.positionals) +
          ". Write them in front of \"${" + word_for(proposal.form) + "}\".");
   }
   if (!proposal.wanted.empty()) {

@@ -37,7 +37,7 @@ ConsoleView example() {
     trial.iteration = i * 7;
     trial.time_s = 61 * i;
     trial.values = {i > 0 ? std::optional(1.0 / i) : std::nullopt};
-    if (i > 1) trial.checkpoint = i * 5;
+    if (i > 1) trial.checkpoint = std::to_string(i * 5);
     view.trials.push_back(trial);
   }
   return view;

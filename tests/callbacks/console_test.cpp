@@ -76,6 +76,53 @@ TEST_CASE("The last line has the results a second of the whole session, however 
   CHECK(screen.take().find("| 12.0 results/s |") != std::string::npos);
 }
 
+TEST_CASE("A resumed session counts the checkpoints of all sessions, as it does the trials",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId a = screen.story.add("{}", "lr=0.1").id;
+  screen.start(a);
+  screen.story.report(a, result_of(1, R"({"loss":0.5})"));
+  screen.story.save(a);
+  screen.story.end(a, Outcome::completed);
+  const TrialId b = screen.story.add("{}", "lr=0.2").id;
+  screen.setup(true);
+  screen.start(b);
+  screen.report(b, 1, R"({"loss":0.4})");
+  screen.save(b);
+  screen.console->on_experiment_end(screen.story.experiment);
+  const std::string last = screen.take();
+  CHECK(last.find(" 1 completed,") != std::string::npos);
+  CHECK(last.find("| 2 checkpoints saved |") != std::string::npos);
+}
+
+TEST_CASE("Lines say of an iteration that it may be a later one", "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId a = screen.story.add("{}", "lr=0.1").id;
+  const TrialId b = screen.story.add("{}", "lr=0.2").id;
+  screen.setup();
+  screen.start(a);
+  screen.start(b);
+  screen.report(a, 1, R"({"loss":0.5})");
+  screen.step(6);
+  CHECK(screen.take().find("new best loss 0.5 by trial_00000 at iteration 1 (lr=0.1)") !=
+        std::string::npos);
+  Result guess = result_of(2, R"({"loss":0.3})");
+  guess.iteration_is_guess = true;
+  screen.console->on_trial_result(screen.story.experiment.trial(a), guess);
+  screen.story.report(a, guess);
+  screen.save(a);
+  screen.step(3);
+  CHECK(screen.take().find("new best loss 0.3 by trial_00000 at iteration 2 or later (lr=0.1)") !=
+        std::string::npos);
+  screen.story.exploit(b, Exploit{a, R"({"lr":0.3})", "lr=0.3"});
+  const Trial& copy = screen.story.experiment.trial(b);
+  screen.console->on_trial_exploit(copy, copy.lineage.back());
+  screen.console->on_trial_start(screen.story.start_clone(b));
+  screen.console->on_trial_restore(copy, &screen.story.experiment.trial(a).checkpoints.front());
+  const std::string told = "trial_00001 goes on as a copy of trial_00000 from iteration 2 or later";
+  CHECK(screen.take().find(told) != std::string::npos);
+}
+
 TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
   Screen screen(ConsoleStyle::lines);
   const TrialId a = screen.story.add("{}", "lr=0.1").id;

@@ -186,6 +186,10 @@ class Control(DriverCase):
         self.tune("run", "spec.json", "--progress", "none")
         for command in ("stop", "pause", "checkpoint"):
             self.assertIn("no driver runs", self.tune(command, "results/spec", expect=2).err)
+        self.assertIn("results/spec, and trial_00001 has ended: it is not paused; under a longer stop "
+                      "rule it may go on: tune resume ", self.tune("unpause", "results/spec", "1", expect=2).err)
+        self.assertIn("all of its trials have ended: nothing was added. Start a driver with tune resume "
+                      f"{self.path('results/spec')} --num-samples 3 or more, and give this command again", self.tune("add", "results/spec", "{}", expect=2).err)
         self.write("results/spec/LOCK", json.dumps(
             {"host": "far-away", "pid": 7, "since": 1.0, "start_ticks": 9}) + "\n")
         refused = self.tune("stop", "results/spec", expect=2).err

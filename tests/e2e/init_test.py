@@ -53,7 +53,7 @@ class Init(Case):
     def test_each_other_number_and_choice_is_there_behind_slashes(self):
         text = self.tune("init", "--from", "train.py", "-").out
         for line in ['// "batch-size": {"choice": [16, 32, 64, 128, 256]},  // images at a time',
-                     '// "dropout": {"uniform": [0, 1]},  // part that is left out',
+                     '// "dropout": {"uniform": [0, 0.9]},  // part that is left out',
                      '// "optimizer": {"choice": ["sgd", "adam"]},  // which one',
                      '// "nesterov": {"choice": [false, true]},  // use it']:
             self.assertIn(line, text)
@@ -94,19 +94,19 @@ class Init(Case):
 
     def test_what_is_required_is_searched_or_named(self):
         self.write("train.py", 'import argparse\nparser = argparse.ArgumentParser()\n'
-                               'parser.add_argument("folder")\nparser.add_argument("--lr", type=float)\n'
+                               'parser.add_argument("folder")\nparser.add_argument("more", nargs="*")\nparser.add_argument("--lr", type=float)\n'
                                'parser.add_argument("--layers", type=int, required=True)\n'
                                'parser.add_argument("--data", required=True)\nparser.parse_args()\n')
         self.tune("init", "--from", "train.py")
         self.assertEqual(set(self.spec()["param_space"]), {"lr", "layers"})
-        self.assertIn("It does not start without --data. Write a value wherever ${fill_in} stands.", self.read("spec.json"))
-        self.assertEqual(self.spec()["trainable"]["command"], ["python3", "train.py", "--data=${fill_in}", "${args}"])
+        self.assertIn("It does not start without folder, --data. Write a value wherever ${fill_in} stands.", self.read("spec.json"))
+        self.assertEqual(self.spec()["trainable"]["command"], ["python3", "train.py", "${fill_in}", "--data=${fill_in}", "${args}"])
         self.assertIn("/trainable/command/2: write the value that the program needs in the place of '${fill_in}'",
                       self.tune("validate", "spec.json", expect=2).err)
-        self.assertIn("wrote again.json; edit it, and write what train.py needs in the place of ${fill_in} (--data), then: ",
+        self.assertIn("wrote again.json; edit it, and write what train.py needs in the place of ${fill_in} (folder, --data), then: ",
                       self.tune("init", "--from", "train.py", "again.json").out)
-        self.assertEqual(self.json("init", "--from", "train.py", "more.json")["to_fill_in"], ["--data"])
-        self.assertIn("It takes arguments without a name: folder.", self.read("spec.json"))
+        self.assertEqual(self.json("init", "--from", "train.py", "more.json")["to_fill_in"], ["folder", "--data"])
+        self.assertIn("It takes arguments without a name, too: more.", self.read("spec.json"))
         self.tune("init", "--from", "train.py", "given.json", "--", "x", "--data", "mnist")
         self.assertEqual(self.spec("given.json")["trainable"]["command"],
                          ["python3", "train.py", "x", "--data", "mnist", "${args}"])

@@ -571,7 +571,12 @@ class Folder(Case):
         rows = {row["experiment"]: row for row in self.json("ls", "results")}
         self.assertEqual(rows["spec"]["trials"], 1)
         self.assertIn("cannot open", rows["odd"]["problem"])
-        self.assertIn("spec", self.tune("ls", "results").out)
+        table = self.tune("ls", "results").out.splitlines()
+        self.assertTrue(table[0].endswith("driver  cannot be read"), table)
+        self.assertEqual([("cannot open" in line[table[0].index("cannot"):]) for line in table[1:]],
+                         [line.startswith("odd") for line in table[1:]])
+        shutil.rmtree(self.path("results/odd"))
+        self.assertTrue(self.tune("ls", "results").out.splitlines()[0].endswith("driver"))
 
     def test_a_lock_that_cannot_be_read_comes_with_advice(self):
         self.write("spec.json", {"trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",

@@ -567,6 +567,41 @@ for epoch in range(1, 6):
         self.assertIn(f"iteration {marked}", self.tune("best", "results/between").out)
         self.assertIn("it may be the model of a later one", self.tune("best", "results/between").out)
 
+    def test_a_lineage_says_which_of_its_iterations_may_be_later_ones(self):
+        # As above; the worse one goes on from the other's save behind its fourth result.
+        self.write("copies.py", """
+import os, sys, time
+file, x = sys.argv[1] + "/last", float(sys.argv[2].split("=")[1])
+start = int(open(file).read()) if os.path.exists(file) else 0
+for epoch in range(start + 1, 7):
+    print(f"loss: {x / epoch}", flush=True)
+    time.sleep(0.15)
+    if epoch % 2 == 0:
+        with open(file + ".new", "w") as saved:
+            saved.write(str(epoch))
+        os.rename(file + ".new", file)
+    time.sleep(0.15)
+""")
+        self.write("copies.json", {
+            "trainable": {"command": [sys.executable, "copies.py", "${checkpoint_dir}", "${args}"], "plain": {"checkpoints": "last"}},
+            "param_space": {"x": {"uniform": [0, 1]}}, "num_samples": 2, "max_concurrent_trials": 2, "resources": {"cpu": 2},
+            "metric": "loss", "mode": "min",
+            "scheduler": {"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 4, "quantile_fraction": 0.5,
+                          "synch": True, "hyperparam_mutations": {"x": {"uniform": [0, 1]}}}})
+        told = self.tune("run", "copies.json", "--progress", "lines").out
+        lineage = self.json("lineage", "results/copies")
+        cloning = lineage["clonings"][0]
+        self.assertTrue(cloning["donor_iteration_is_guess"], lineage)
+        begin = f"{cloning['donor_iteration']} or later"
+        self.assertIn(f"goes on as a copy of {cloning['donor']} from iteration {begin}", told)
+        clone = next(each for each in lineage["stretches"] if each["origin"] is not None)
+        self.assertTrue(clone["from_is_guess"], lineage)
+        self.assertIn(begin, self.tune("lineage", "results/copies", "--all").out)
+        schedule = self.json("lineage", "results/copies", "--trial", cloning["trial_id"])["schedule"]["steps"]
+        self.assertTrue(schedule[0]["to_is_guess"] and schedule[1]["from_is_guess"], schedule)
+        compared = self.tune("compare", "results/copies", "0", "1").out
+        self.assertRegex(compared, f"model of .*{cloning['donor']} to iteration {begin}")
+
     def test_a_resume_knows_what_was_learnt_of_the_order_of_saves_and_results(self):
         # It trains, saves, evaluates for as long, and prints; its lines do not count. The first trial's end tells that.
         self.write("first.py", """

@@ -180,8 +180,18 @@ class Plain(Case):
     def test_a_metric_that_never_comes_is_named_with_those_that_did(self):
         done = self.tune("run", "train.py", "--metric", "valloss", "--mode", "min", "-p", "lr=0.5",
                          "--progress", "none", expect=1)
+        two = self.tune("run", "train.py", "--metric", "valloss", "--mode", "min", "-p", "lr=uniform:0,1", "--name", "two",
+                        "--num-samples", "2", "--progress", "none", expect=1)
         self.assertIn("never had a number for the metric 'valloss', did you mean 'val_loss'?", done.err)
         self.assertIn("names that were seen: loss, val_loss", done.err)
+        # No resume mends that, and no config has done it.
+        self.assertIn("2 trials, which never printed 'valloss'; to try the same again ends the same: run it under another --name",
+                      " ".join(self.tune("status", "results/two").out.split()))
+        self.assertNotIn("--errored", two.out + two.err)
+        self.assertNotIn("its config", two.out)
+        self.write("blanks.py", "print('epoch 1 accuracy 0.5')")
+        done = self.tune("run", "blanks.py", "--metric", "val acc", "--mode", "max", "--progress", "none", expect=1)
+        self.assertIn("names that were seen: accuracy ('accuracy' is the nearest)", done.err)
         self.assertRegex(self.tune("status", "results/train").out,
                          "first failure +trial_00000: it ended, .* the metric 'valloss', did you mean 'val_loss'[?]")
 
@@ -200,7 +210,12 @@ class Plain(Case):
         hint = "docs/plain.md, The config, has the other ways"
         self.write("refuses.py", "import sys\nsys.exit('error: unrecognized arguments: ' + ' '.join(sys.argv[1:]))")
         self.write("late.py", "import sys\nprint('loss: 1')\nsys.exit(3)")
-        for program, is_told in ("refuses.py", True), ("late.py", False):
+        self.write("mistaken.py", "import no_such_module")
+        self.write("calls.py", "def train(): pass\ntrain(lr=1)")
+        self.write("takes.py", TRAIN.replace("type=float", "type=int"))
+        self.write("text.py", "import sys\nfloat(sys.argv[1])")
+        for program, is_told in (("refuses.py", True), ("text.py", True), ("late.py", False), ("mistaken.py", False),
+                                 ("calls.py", False), ("takes.py", False)):
             done = self.tune("run", "--name", program, "-p", "lr=uniform:0,1", "--metric", "loss", "--mode", "min", "--num-samples", "2",
                              "--progress", "none", "--", sys.executable, program, "${args}", expect=1)
             self.assertEqual(hint in " ".join((done.out + done.err).split()), is_told, done.out + done.err)
@@ -232,6 +247,18 @@ class Plain(Case):
         self.write("odd.py", "import sys\nprint('loss:', sys.argv[1].split('=')[1])\n")
         self.tune("run", "odd.py", "--metric", "loss", "--mode", "min", "-p", "v=grid_search:nan,inf", "--progress", "none")
         self.assertIn("none is ahead", self.tune("compare", "results/odd", "0", "1").out)
+
+    def test_the_run_and_all_commands_name_the_same_best_trial(self):
+        # Equal ones, and one that is infinitely good.
+        self.write("equal.py", "import sys\nprint('loss:', ['0.5', '-inf', '0.4', '0.4'][int(sys.argv[1].split('=')[1])])")
+        done = self.tune("run", "equal.py", "--metric", "loss", "--mode", "min", "-p", "x=grid_search:0,1,2,3", "--progress", "lines")
+        self.assertIn("best loss 0.4 by trial_00002", done.out)
+        self.assertRegex(done.out, "best trial +trial_00002\n")
+        directory = "results/equal"
+        self.assertEqual([self.json("best", directory)["trial_id"], self.json("status", directory)["best"]["trial_id"],
+                          self.json("ls", directory, "--sort", "best")[0]["trial_id"],
+                          self.json("best", directory, "--over-time")["improvements"][-1]["trial_id"]], ["trial_00002"] * 4)
+        self.assertIn("of trial_00002 at iteration 1", self.tune("report", directory, "--html", "equal.html").out)
 
     def test_each_iteration_is_kept_once_when_the_driver_is_killed_again_and_again(self):
         command = [TUNE, "run", "train.py", "--metric", "val_loss", "--mode", "min", "--progress", "none",

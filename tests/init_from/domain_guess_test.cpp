@@ -33,7 +33,11 @@ TEST_CASE("Rates and strengths are searched by their order of magnitude", "[plai
 }
 
 TEST_CASE("Shares lie between 0 and 1", "[plain][guess]") {
-  CHECK(domain_of("--dropout P  (default: 0.1)") == R"({"uniform": [0, 1]})");
+  // With all left out nothing trains.
+  for (const char* const dropout : {"--dropout P  (default: 0.1)", "--dropout P",
+                                    "--drop-rate P  (default: 0)", "--attn.dropout FLOAT  some"}) {
+    CHECK(domain_of(dropout) == R"({"uniform": [0, 0.9]})");
+  }
   CHECK(domain_of("--momentum M") == R"({"uniform": [0, 1]})");
   CHECK(domain_of("--momentum M  (default: 0)") == R"({"uniform": [0, 1]})");
   CHECK(domain_of("--beta2 B  (default: 0.999)") == R"({"uniform": [0.9, 1]})");
@@ -68,6 +72,7 @@ TEST_CASE("A proposal keeps to the range that the program states", "[plain][gues
   CHECK(domain_of("--layers INTEGER RANGE  [1<=x<=4]") == R"({"randint": [1, 5]})");
   CHECK(domain_of("--batch-size INTEGER RANGE  [default: 32; 1<=x<=64]") ==
         R"({"choice": [8, 16, 32, 64]})");
+  CHECK(domain_of("--dropout FLOAT RANGE  [0<=x<=0.5]") == R"({"uniform": [0, 0.5]})");
   CHECK(domain_of("--foo FLOAT RANGE  [default: 5; 5<=x<=5]").empty());
 }
 

@@ -132,6 +132,24 @@ TEST_CASE("Commands are no options", "[plain][help]") {
   CHECK(choice.positionals == Words{"{a,b}"});
 }
 
+TEST_CASE("Arguments without a name are required where the usage has no brackets around them",
+          "[plain][help]") {
+  const auto required = [](const std::string& usage, const std::string& entries) {
+    return read_help("usage: t " + usage + "\n\npositional arguments:\n" + entries)
+        .required_positionals;
+  };
+  CHECK(required("[-h] --out OUT data [more ...]", "  data  where\n  more  others\n") ==
+        Words{"data"});
+  CHECK(required("[-h] files [files ...]", "  files  which\n") == Words{"files"});
+  CHECK(required("[-h] [data]", "  data  where\n").empty());
+  CHECK(required("[-h] --data data", "  data  where\n").empty());
+  CHECK(read_recorded("argparse_3_13").required_positionals == Words{"data"});
+  CHECK(read_recorded("click").required_positionals == Words{"DATA"});
+  CHECK(read_recorded("typer").required_positionals == Words{"data"});
+  CHECK(read_recorded("argparse_commands").required_positionals.empty());
+  CHECK(read_recorded("click_commands").required_positionals.empty());
+}
+
 TEST_CASE("click says types, ranges, defaults and what is required", "[plain][help]") {
   const ProgramHelp help = read_recorded("click");
   CHECK(option_of(help, "--lr").type == ValueType::real);

@@ -150,8 +150,17 @@ TEST_CASE("A resume says how many finished trials the stop rule leaves no furthe
   const auto rule = make_max_iteration(5);
   const auto plan = plan_resume(experiment, {.finished = true}, rule.get(), true, NoMax());
   CHECK(plan.notices == std::vector<std::string>{
-                            "0 finished trials go on under this stop rule; 2 are already where "
+                            "no finished trial goes on under this stop rule; 2 are already where "
                             "this stop rule ends them"});
+}
+
+TEST_CASE("A resume says that no stop rule has ended any trial", "[resume]") {
+  const Experiment experiment;
+  const auto rule = make_max_iteration(5);
+  const auto plan = plan_resume(experiment, {.finished = true}, rule.get(), true, NoMax());
+  CHECK(plan.notices == std::vector<std::string>{
+                            "no trial has been ended by a stop rule, so none goes on under this "
+                            "one"});
 }
 
 TEST_CASE("A rule about a metric is asked of a finished trial's last result", "[resume_plan]") {
@@ -181,6 +190,6 @@ TEST_CASE("A trial that has come as far as its scheduler lets any is not taken u
       1);
   const auto all = plan_resume(experiment, {.finished = true}, rule.get(), true, Five());
   CHECK(all.requeued.empty());
-  CHECK_THAT(all.notices.at(0), Contains("0 finished trials go on") &&
+  CHECK_THAT(all.notices.at(0), Contains("no finished trial goes on") &&
                                     Contains("2 have reached max_t of the scheduler"));
 }

@@ -51,6 +51,14 @@ struct Family {
     checkpoint.iteration = trial(i).iteration;
     then(CheckpointCommitted{TrialId{i}, checkpoint});
   }
+  /// With a count that begins at one: nothing tells it.
+  void guess(std::uint32_t i) {
+    Result result;
+    result.training_iteration = trial(i).iteration + 1;
+    result.iteration_is_guess = true;
+    result.metrics.text = "{}";
+    then(ResultReported{TrialId{i}, trial(i).attempt, result, {}});
+  }
   void train_and_save(std::uint32_t i, std::int64_t until) {
     train(i, until);
     save(i);
@@ -81,7 +89,8 @@ struct Family {
     for (const auto& step : schedule_of(experiment, TrialId{i})) {
       text += (text.empty() ? "" : ", ") + std::to_string(index_of(step.stretch.trial)) + ":" +
               Json::parse(config_of(experiment, step.stretch))["x"].get<std::string>() + " " +
-              std::to_string(step.from) + "-" + std::to_string(step.to);
+              iteration_text(step.from, step.from_is_guess) + "-" +
+              iteration_text(step.to, step.to_is_guess);
     }
     return text;
   }
@@ -125,6 +134,37 @@ TEST_CASE("A clone's schedule is its donor's up to the checkpoint, then its own"
   CHECK(family.schedule(0) == "0:a 0-6");
   CHECK(started_clonings(family.experiment) == std::vector<Stretch>{{TrialId{1}, 1}});
   CHECK(last_iteration(family.experiment, {TrialId{1}, 0}) == 3);
+}
+
+TEST_CASE("A schedule says which of its iterations may be later ones", "[ancestry]") {
+  Family family = family_of(3);
+  family.train_and_save(0, 4);
+  family.guess(0);
+  family.save(0);
+  family.train(1, 2);
+  family.exploit(1, 0, "B");
+  family.start(1);
+  const std::string donated = "0:a 0-5 or later, ";
+  CHECK(family.schedule(1) == donated + "1:B 5 or later-5 or later");
+  family.train_and_save(1, 7);  // it counts itself
+  CHECK(family.schedule(1) == donated + "1:B 5 or later-7");
+  family.guess(1);
+  family.exploit(2, 1, "C");
+  family.start(2);
+  const std::string present = donated + "1:B 5 or later-7, 2:C 7-7";
+  CHECK(family.schedule(2) == present);
+  // What it was ends with its clonings; so says its snapshot, and when its guesses are long gone.
+  family.guess(2);
+  family.exploit(2, 0, "D");
+  family.start(2);
+  family.end(2, Outcome::interrupted);
+  const Family loaded = family.reloaded();
+  for (const Family* each : {static_cast<const Family*>(&family), &loaded}) {
+    CHECK(each->schedule(2) == donated + "2:D 5 or later-5 or later");
+    CHECK_FALSE(last_is_guess(each->experiment, {TrialId{2}, 0}));
+    CHECK_FALSE(first_is_guess(each->experiment, {TrialId{2}, 1}));
+    CHECK(first_is_guess(each->experiment, {TrialId{2}, 2}));
+  }
 }
 
 TEST_CASE("A donor that was itself a clone hands on where it came from", "[ancestry]") {

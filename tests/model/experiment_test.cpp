@@ -154,6 +154,27 @@ TEST_CASE("What was restored to a guess, and has had no result since, is at one"
   }
 }
 
+TEST_CASE("What was restored to a known iteration is at that, whatever its own count was there",
+          "[experiment]") {
+  Story story;
+  story.add().add().start().report(1).report(2).report(3).save(1, 3);
+  story.then(AttemptStarted{TrialId{1}, 1, 0, {}});
+  for (const std::int64_t iteration : {1, 2, 3, 4}) {
+    Result result;
+    result.training_iteration = iteration;
+    result.iteration_is_guess = iteration == 2 || iteration == 4;
+    result.metrics.text = "{}";
+    story.then(ResultReported{TrialId{1}, 1, result, {}});
+  }
+  const auto& copy = [&]() -> const Trial& { return story.experiment.trial(TrialId{1}); };
+  CHECK(copy().is_at_guess());
+  story.then(AttemptEnded{TrialId{1}, 1, Outcome::exploiting, "", false});
+  story.then(TrialExploited{TrialId{1}, {TrialId{0}, "{}", ""}});
+  story.then(AttemptStarted{TrialId{1}, 2, 1, {}, TrialId{0}});
+  REQUIRE(copy().iteration == 3);
+  CHECK_FALSE(copy().is_at_guess());
+}
+
 TEST_CASE("An attempt interrupted after a pause was decided on is paused, if it was saved",
           "[experiment]") {
   Story story;

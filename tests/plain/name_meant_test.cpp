@@ -29,6 +29,15 @@ TEST_CASE("Whoever names a metric that is not there is asked for all that are me
   CHECK(did_you_mean("loss", Names{"lr"}) == "");
 }
 
+TEST_CASE("The nearest of the printed names has the metric's last words", "[unit][plain]") {
+  CHECK(nearest_printed("val acc", Names{"loss", "acc"}) == "acc");
+  CHECK(nearest_printed("val_acc", Names{"epoch", "accuracy"}) == "accuracy");
+  CHECK(nearest_printed("val_top1_acc", Names{"acc", "top1_acc", "val_loss"}) == "top1_acc");
+  CHECK(nearest_printed("val_loss", Names{"lr", "val_acc"}) == "val_acc");
+  CHECK(nearest_printed("val_loss", Names{"lr", "epoch"}).empty());
+  CHECK(nearest_printed("--", Names{"lr"}).empty());
+}
+
 TEST_CASE("The end of a text is meant if it has the metric's words, perhaps cut short",
           "[unit][plain]") {
   CHECK(end_meant("val_loss", "epoch 3 | Val Loss: ") == "Val Loss");

@@ -121,6 +121,27 @@ TEST_CASE("Domains as other tools write them are answered with ours", "[spec][wa
         R"({"uniform":[0,9223372036854775807]})");
 }
 
+TEST_CASE("A metric that is a hyperparameter is doubted", "[spec][warnings]") {
+  const auto doubts_of = [](const Json& metric, const Json& space) {
+    std::string all;
+    const Json mode = metric.is_array() ? Json{"min", "min"} : Json("min");
+    for (const auto& doubt :
+         warnings({{"metric", metric}, {"mode", mode}, {"param_space", space}})) {
+      all += doubt.pointer + ": " + doubt.sentence;
+    }
+    return all;
+  };
+  const Json rate = {{"loguniform", {1e-4, 0.1}}};
+  const std::string doubt =
+      "/metric: 'lr' is a hyperparameter, which the search itself sets: give a metric that comes "
+      "of the training";
+  CHECK(doubts_of("lr", {{"lr", rate}}) == doubt);
+  CHECK(doubts_of({"loss", "lr"}, {{"lr", rate}}) == doubt);
+  CHECK(doubts_of("loss", {{"lr", rate}}).empty());
+  CHECK(doubts_of("lr", {{"optim", {{"lr", rate}}}}).empty());
+  CHECK(doubts_of("lr", {{"lr", 0.1}, {"x", rate}}).empty());
+}
+
 TEST_CASE("A launcher of ranks under num_workers is doubted", "[spec][warnings]") {
   const auto found = warnings({{"param_space", {{"lr", {{"uniform", {0, 1}}}}}},
                                {"num_workers", 2},

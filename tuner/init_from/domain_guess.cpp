@@ -172,6 +172,15 @@ struct Range {
   double upper;  ///< of "randint" and "lograndint" included here
 };
 
+/// Of these a share of 1 leaves nothing to train with.
+bool leaves_out(const Tokens& tokens) { return has_any(tokens, {"dropout", "drop", "droprate"}); }
+
+/// A share of which nothing else is known.
+Range any_share(const Tokens& tokens) {
+  constexpr double most_left_out = 0.9;
+  return {"uniform", 0, leaves_out(tokens) ? most_left_out : 1};
+}
+
 bool is_integer_kind(const Range& range) {
   return std::string_view(range.kind).ends_with("randint");
 }
@@ -283,7 +292,7 @@ std::string usual_real_numbers(const Tokens& tokens, bool is_log, const HelpOpti
     return narrowed_text({"uniform", *option.lower, *option.upper}, option);
   }
   const bool is_known = is_share_for_sure(tokens) || option.type == ValueType::real;
-  return is_known ? narrowed_text({"uniform", 0, 1}, option) : "";
+  return is_known ? narrowed_text(any_share(tokens), option) : "";
 }
 
 std::string real_numbers_around(double middle, const Tokens& tokens, const HelpOption& option) {
@@ -299,7 +308,7 @@ std::string real_numbers_around(double middle, const Tokens& tokens, const HelpO
     return narrowed_text({"uniform", 0.9, 1}, option);
   }
   if (is_share(tokens) && middle >= 0 && middle <= 1) {
-    return narrowed_text({"uniform", 0, 1}, option);
+    return narrowed_text(any_share(tokens), option);
   }
   if (middle < 0) return narrowed_text({"uniform", middle * 2, 0}, option);
   if (middle > 0 && middle <= tiny) {

@@ -257,9 +257,32 @@ std::optional<Header> header_in(const std::string& line, std::size_t begin, bool
 /// What stands in the usage outside of all brackets.
 struct Usage {
   std::set<std::string> required;
+  std::vector<std::string> words;  ///< outside of brackets, no options; the program's name, too
+  /// Click's: its options are not written out, so what stands behind them are arguments.
+  std::vector<std::string> behind_options;
   bool has_commands = false;
   bool is_of_go = false;  ///< whose options take one hyphen or two
 };
+
+/// Without options and the values of such as are required; "FILES..." is FILES.
+std::vector<std::string> words_outside_brackets(const std::string& text) {
+  std::string outside;
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '[' || c == '(') ++depth;
+    if (depth == 0) outside += c;
+    if (c == ']' || c == ')') --depth;
+  }
+  std::vector<std::string> words;
+  bool is_value = false;
+  for (std::string& word : split_items(outside, ' ')) {
+    while (word.ends_with('.')) word.pop_back();
+    const bool is_option = word.starts_with('-');
+    if (!is_option && !is_value && !word.empty()) words.push_back(word);
+    is_value = is_option && word.find('=') == word.npos;
+  }
+  return words;
+}
 
 Usage read_usage(const std::string& text) {
   Usage usage;
@@ -275,6 +298,12 @@ Usage read_usage(const std::string& text) {
     const std::size_t end = std::min(text.find_first_of(" =", at), text.size());
     usage.required.insert(text.substr(at, end - at));
     at = end - 1;
+  }
+  usage.words = words_outside_brackets(text);
+  static constexpr std::string_view options = "[OPTIONS]";
+  const std::size_t behind = text.find(options);
+  if (behind != text.npos) {
+    usage.behind_options = words_outside_brackets(text.substr(behind + options.size()));
   }
   return usage;
 }
@@ -298,7 +327,8 @@ class HelpParser {
   void conclude(HelpOption& option) const;
 
   ProgramHelp help_;
-  std::vector<std::string> listed_;  ///< of the list of commands
+  std::vector<std::string> listed_;      ///< of the list of commands
+  std::set<std::string> said_required_;  ///< positional arguments
   std::string section_;
   std::string usage_;
   bool is_in_usage_ = false;
@@ -328,12 +358,13 @@ void HelpParser::take_entry(const std::string& line, std::size_t indent) {
   if (entry_indent_ == nowhere) entry_indent_ = indent;
   if (indent != entry_indent_) return;
   static const re2::RE2 an_entry("^ *(\\{[^{}]*\\}|[A-Za-z][\\w.-]*)(  .*| ?[\\[.].*|)$");
-  std::string name;
-  if (!re2::RE2::FullMatch(line, an_entry, &name)) return;
+  std::string name, rest;
+  if (!re2::RE2::FullMatch(line, an_entry, &name, &rest)) return;
   if (section_.ends_with("commands")) {
     if (!name.starts_with('{')) listed_.push_back(name);
   } else if (help_.positionals.size() < most_options) {
     help_.positionals.push_back(name);
+    if (rest.find("[required]") != rest.npos) said_required_.insert(name);
   }
 }
 
@@ -476,6 +507,13 @@ ProgramHelp HelpParser::finish() {
       positionals.push_back(name);
     }
   }
+  if (positionals.empty() && !usage.has_commands) positionals = usage.behind_options;
+  const auto is_required = [&](const std::string& name) {
+    return said_required_.contains(name) ||
+           std::find(usage.words.begin(), usage.words.end(), name) != usage.words.end();
+  };
+  std::copy_if(positionals.begin(), positionals.end(),
+               std::back_inserter(help_.required_positionals), is_required);
   help_.positionals = std::move(positionals);
   return std::move(help_);
 }

@@ -36,7 +36,8 @@ enum class OptionForm {
 struct ProgramHelp {
   std::vector<HelpOption> options;  ///< without those for help and version
   std::vector<std::string> positionals;
-  std::vector<std::string> commands;  ///< each with options of its own
+  std::vector<std::string> required_positionals;  ///< those of them without which it does not start
+  std::vector<std::string> commands;              ///< each with options of its own
   OptionForm form = OptionForm::two_hyphens;
 };
 

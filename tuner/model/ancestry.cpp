@@ -13,6 +13,14 @@ const Cloning* beginning_of(const Experiment& experiment, const Stretch& stretch
   return &experiment.trial(stretch.trial).lineage.at(stretch.number - 1);
 }
 
+/// The next one that has taken effect; null: it goes on.
+const Cloning* end_of(const Experiment& experiment, const Stretch& stretch) {
+  const std::vector<Cloning>& lineage = experiment.trial(stretch.trial).lineage;
+  const auto end = std::find_if(lineage.begin() + static_cast<std::ptrdiff_t>(stretch.number),
+                                lineage.end(), [](const Cloning& one) { return one.started != 0; });
+  return end != lineage.end() ? &*end : nullptr;
+}
+
 std::uint64_t started(const Experiment& experiment, const Stretch& stretch) {
   const Cloning* const beginning = beginning_of(experiment, stretch);
   return beginning == nullptr ? 0 : beginning->started;
@@ -57,6 +65,11 @@ std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretc
   return beginning == nullptr ? 0 : beginning->donor_iteration;
 }
 
+bool first_is_guess(const Experiment& experiment, const Stretch& stretch) {
+  const Cloning* const beginning = beginning_of(experiment, stretch);
+  return beginning != nullptr && beginning->donor_iteration_is_guess;
+}
+
 std::int64_t last_own_iteration(const Trial& trial) {
   struct Reported {
     std::int64_t after = 0;
@@ -83,11 +96,13 @@ std::int64_t last_own_iteration(const Trial& trial) {
 }
 
 std::int64_t last_iteration(const Experiment& experiment, const Stretch& stretch) {
-  const Trial& trial = experiment.trial(stretch.trial);
-  for (std::size_t i = stretch.number; i < trial.lineage.size(); ++i) {
-    if (trial.lineage[i].started != 0) return trial.lineage[i].iteration;
-  }
-  return trial.iteration;
+  const Cloning* const end = end_of(experiment, stretch);
+  return end != nullptr ? end->iteration : experiment.trial(stretch.trial).iteration;
+}
+
+bool last_is_guess(const Experiment& experiment, const Stretch& stretch) {
+  const Cloning* const end = end_of(experiment, stretch);
+  return end != nullptr ? end->iteration_is_guess : experiment.trial(stretch.trial).is_at_guess();
 }
 
 std::optional<Stretch> origin_of(const Experiment& experiment, const Stretch& stretch) {
@@ -105,11 +120,14 @@ std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id) 
   const Trial& trial = experiment.trial(id);
   std::vector<ScheduleStep> steps;
   std::int64_t to = trial.iteration;
+  bool to_is_guess = trial.is_at_guess();
   std::optional<Stretch> at = present_stretch(trial);
   while (at) {
     const std::int64_t from = std::min(first_iteration(experiment, *at), to);
-    if (from < to || steps.empty()) steps.push_back({*at, from, to});
+    const bool from_is_guess = first_is_guess(experiment, *at);
+    if (from < to || steps.empty()) steps.push_back({*at, from, to, from_is_guess, to_is_guess});
     to = from;
+    to_is_guess = from_is_guess;
     at = origin_of(experiment, *at);
   }
   std::reverse(steps.begin(), steps.end());

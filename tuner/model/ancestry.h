@@ -34,12 +34,16 @@ const std::string& present_tag(const Trial& trial);
 
 /// The iteration after which the stretch began: 0, or that of the checkpoint it went on from.
 std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretch);
+/// Whether that may be a later one.
+bool first_is_guess(const Experiment& experiment, const Stretch& stretch);
 /// The last iteration up to the present one that the trial has reported itself, and not a donor: of
 /// its rows that no restore has taken back, the last. 0: there is none, or that is not known.
 std::int64_t last_own_iteration(const Trial& trial);
 
 /// The last iteration of the stretch so far.
 std::int64_t last_iteration(const Experiment& experiment, const Stretch& stretch);
+/// Whether that may be a later one.
+bool last_is_guess(const Experiment& experiment, const Stretch& stretch);
 
 /// The stretch that saved the checkpoint from which this one went on; nothing: it began from
 /// scratch.
@@ -50,6 +54,8 @@ struct ScheduleStep {
   Stretch stretch;
   std::int64_t from = 0;
   std::int64_t to = 0;
+  bool from_is_guess = false;  ///< it may be a later one
+  bool to_is_guess = false;    ///< likewise
 };
 
 /// How the trial's present model was trained, oldest first, in the trial and in its donors.

@@ -35,6 +35,7 @@ void rewind(Trial& trial, const Checkpoint* checkpoint) {
   trial.last_guess = std::min(trial.last_guess, trial.iteration);
   if (trial.last_guess < trial.first_guess) trial.first_guess = trial.last_guess = 0;
   trial.restored_time_s = trial.time_total_s;
+  trial.restored_guess = false;
 }
 
 void require_running(const Trial& trial, int attempt, const char* what) {
@@ -250,13 +251,15 @@ void Experiment::start_from(Trial& trial, TrialId owner, const Checkpoint* check
   const bool begins_anew = note_start(trial, owner, checkpoint, time);
   if (begins_anew) trial.counted_iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
   rewind_summaries(trial, owner, checkpoint);
-  trial.restored_guess = checkpoint != nullptr && goes_on_from_guess(*checkpoint, find(owner));
+  const bool is_guess = checkpoint != nullptr && goes_on_from_guess(*checkpoint, find(owner));
   if (checkpoint != nullptr && is_ahead_of(*checkpoint, owner, trial)) {
     // It is given the results in between as if it had just come to them.
+    trial.restored_guess = trial.is_at_guess();
     trial.restored_iteration = trial.iteration;
     trial.restored_time_s = trial.time_total_s;
   } else {
     rewind(trial, checkpoint);
+    trial.restored_guess = is_guess;
   }
 }
 

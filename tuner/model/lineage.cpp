@@ -5,6 +5,7 @@
 
 #include "tuner/base/json_limits.h"
 #include "tuner/model/experiment.h"
+#include "tuner/model/own_checkpoint.h"
 
 namespace tune {
 
@@ -86,7 +87,8 @@ void Experiment::add_cloning(Trial& trial, TrialId donor, InternedJson config, S
                            .time = time,
                            .iteration = trial.iteration,
                            .donor = donor,
-                           .old_config = std::exchange(trial.config, std::move(config))});
+                           .old_config = std::exchange(trial.config, std::move(config)),
+                           .iteration_is_guess = trial.is_at_guess()});
 }
 
 /// The trial, as it was before, starts from this checkpoint. The lineage says what has been, which
@@ -105,6 +107,8 @@ bool Experiment::note_start(Trial& trial, TrialId owner, const Checkpoint* check
   Cloning& cloning = trial.lineage.back();
   cloning.donor = owner;
   cloning.donor_iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
+  cloning.donor_iteration_is_guess =
+      checkpoint != nullptr && goes_on_from_guess(*checkpoint, find(owner));
   cloning.started = last_event_ + 1;
   cloning.attempt = trial.attempt;
   cloning.checkpoint = index;

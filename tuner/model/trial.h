@@ -140,6 +140,8 @@ struct Cloning {
   int attempt = 0;            ///< the first one after it
   int checkpoint = 0;         ///< index of the donor's that was restored; 0: none
   int saves = 0;              ///< Trial::saves at the start: later ones are of what it is since
+  bool iteration_is_guess = false;         ///< it may have been a later one
+  bool donor_iteration_is_guess = false;   ///< likewise
   BoxedDefault<std::string> old_tag = {};  ///< of `old_config`; kept until it takes effect
 };
 
@@ -221,7 +223,8 @@ struct Trial {
   /// The trial was restored to an iteration without a mark, so the summaries contain results that
   /// were taken back. result.json is right.
   bool summaries_in_doubt = false;
-  /// What it was restored to may be of a later iteration, and it has had no result since.
+  /// What it was restored to may be of a later iteration than that which it has since; its next
+  /// result ends that.
   bool restored_guess = false;
 
   std::vector<Checkpoint> checkpoints;  ///< committed and not dropped, oldest first
@@ -249,7 +252,11 @@ struct Trial {
     return first_guess > 0 && of_iteration >= first_guess && of_iteration <= last_guess;
   }
   /// Whether it may be at a later iteration than its `iteration`.
-  bool is_at_guess() const { return restored_guess || is_guess(iteration); }
+  bool is_at_guess() const {
+    // What it was restored to says so alone: its own result of that number may be another model's,
+    // or lie between two guesses.
+    return iteration == restored_iteration ? restored_guess : is_guess(iteration);
+  }
 
   /// Nothing if it has not ended. Where an older program has not recorded who ended the trial,
   /// TERMINATED counts as completed.

@@ -94,6 +94,8 @@ void put_item(std::string& out, const Cloning& cloning) {
   append_member_if(out, "attempt", cloning.attempt);
   append_member_if(out, "checkpoint", cloning.checkpoint);
   append_member_if(out, "saves", cloning.saves);
+  append_member_if(out, "iteration_is_guess", cloning.iteration_is_guess);
+  append_member_if(out, "donor_iteration_is_guess", cloning.donor_iteration_is_guess);
   append_member_if(out, "old_tag", *cloning.old_tag);
   out += '}';
 }
@@ -198,6 +200,8 @@ Cloning parse_cloning(simdjson::dom::element element) {
           fields.small("attempt", 0),
           fields.small("checkpoint", 0),
           fields.small("saves", 0),
+          fields.flag("iteration_is_guess"),
+          fields.flag("donor_iteration_is_guess"),
           fields.text_if("old_tag")};
 }
 

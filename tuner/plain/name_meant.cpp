@@ -77,6 +77,25 @@ std::string did_you_mean(std::string_view metric, std::span<const std::string> p
   return question.empty() ? "" : question + "?";
 }
 
+std::string nearest_printed(std::string_view metric, std::span<const std::string> printed) {
+  const std::vector<std::string> words = words_of(metric);
+  std::string nearest;
+  std::pair<std::size_t, bool> most = {0, false};  // of its last words, and whether it has any
+  for (const std::string& name : printed) {
+    const std::vector<std::string> its = words_of(name);
+    const auto differing =
+        std::mismatch(words.rbegin(), words.rend(), its.rbegin(), its.rend(), is_short_for);
+    const bool has_any = std::find_first_of(words.begin(), words.end(), its.begin(), its.end(),
+                                            is_short_for) != words.end();
+    const std::pair<std::size_t, bool> now = {differing.first - words.rbegin(), has_any};
+    if (now > most) {
+      most = now;
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
 std::string_view end_meant(std::string_view metric, std::string_view text) {
   const std::vector<std::string> words = words_of(metric);
   while (!text.empty() && !is_in_word(text.back())) text.remove_suffix(1);

@@ -17,6 +17,12 @@ std::vector<std::string> names_meant(std::string_view metric, std::span<const st
 /// "did you mean 'avg/loss' or 'train.loss'?"; empty if none is meant.
 std::string did_you_mean(std::string_view metric, std::span<const std::string> printed);
 
+/// The name that has most of `metric`'s last words, perhaps cut short, where it lacks its first
+/// ones
+/// ("acc" for "val acc"); else the first with any of its words; empty if there is none. It may be
+/// another metric: to be named, not to be taken for the one that is meant.
+std::string nearest_printed(std::string_view metric, std::span<const std::string> printed);
+
 /// The end of `text` that reads like `metric` but for its letters, the signs between its words, and
 /// words that may be cut short: "Val Loss" of "epoch 3 | Val Loss: " for val_loss; empty if it ends
 /// otherwise.

@@ -105,6 +105,28 @@ std::vector<std::string> names_in(std::string_view text, std::size_t most,
   return names;
 }
 
+std::vector<std::string> names_before_blanks(std::string_view text, std::size_t most) {
+  std::vector<std::string> names;
+  QuotedLines quoted;
+  for (std::size_t at = 0; at < text.size() && names.size() < most;) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (quoted.take(line, false)) continue;
+    for (std::size_t i = 1; i < line.size() && names.size() < most; ++i) {
+      if (!is_blank(line[i]) || !is_in_name(line[i - 1])) continue;
+      std::size_t begin = i;
+      while (begin > 0 && is_in_name(line[begin - 1])) --begin;
+      const std::string name(line.substr(begin, i - begin));
+      if (is_letter(name.front()) && number_at(line.substr(i), NumberForm::blank).value &&
+          standing_of(line, begin) != Standing::none) {
+        add_new(names, name);
+      }
+    }
+  }
+  return names;
+}
+
 namespace {
 
 /// Whether the digits at `begin` go on with a number, as "000" does in "1'000".

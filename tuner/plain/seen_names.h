@@ -16,6 +16,10 @@ namespace tune {
 std::vector<std::string> names_in(std::string_view text, std::size_t most,
                                   std::span<const std::string> awaited = {});
 
+/// The names with nothing but blanks between them and a number, each once, at most `most`:
+/// "accuracy" of "epoch 3: accuracy 0.76". There are words among them that are no names.
+std::vector<std::string> names_before_blanks(std::string_view text, std::size_t most);
+
 /// How a number of a line is read that has another name, or none.
 struct ProposedExpression {
   std::string text;    ///< the expression; empty: none can be proposed

@@ -140,14 +140,19 @@ std::optional<UnreadMetric::Remark> UnreadMetric::remark(
 std::string UnreadMetric::sentence_at_end(const std::vector<std::string>& lacking,
                                           const std::string& seen,
                                           const std::string& left_running) const {
-  const std::vector<std::string> names = names_in(seen, most_named, closing_);
+  std::vector<std::string> names = names_in(seen, most_named, closing_);
   std::string sentence = "it ended, and its output never had a number for the metric '" +
                          joined(lacking, "' and '") + "'";
   if (!left_running.empty()) return sentence + "; it " + left_running;
   const std::string meant = lacking.empty() ? "" : did_you_mean(lacking.front(), names);
   if (!meant.empty()) sentence += ", " + meant;
+  if (names.empty()) names = names_before_blanks(seen, most_named);
   sentence += names.empty() ? "; no name was seen with a number behind it"
                             : "; names that were seen: " + joined(names, ", ");
+  if (meant.empty() && !lacking.empty()) {
+    const std::string nearest = nearest_printed(lacking.front(), names);
+    if (!nearest.empty()) sentence += " ('" + nearest + "' is the nearest)";
+  }
   const std::vector<std::string> lines = last_lines(seen);
   if (!lines.empty()) sentence += "; it printed last: " + joined(lines, " | ");
   return meant.empty() ? sentence + way_to_read(lacking, seen) : sentence;

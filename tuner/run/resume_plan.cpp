@@ -104,8 +104,14 @@ void plan_finished(const Experiment& experiment, const ResumeOptions& options, S
     if (options.finished) plan.requeued.push_back({trial.id, false});
   }
   if (!options.finished && (!rules_changed || could_go_on + without_checkpoint == 0)) return;
+  if (could_go_on + without_checkpoint + ended_by_rule + at_max == 0) {
+    plan.notices.emplace_back(
+        "no trial has been ended by a stop rule, so none goes on under this one");
+    return;
+  }
   std::string text =
-      options.finished || could_go_on == 0
+      could_go_on == 0 ? "no finished trial goes on under this stop rule"
+      : options.finished
           ? count_of(could_go_on, "finished trial goes on under this stop rule",
                      "finished trials go on under this stop rule")
           : count_of(could_go_on,

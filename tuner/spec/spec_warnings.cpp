@@ -152,6 +152,21 @@ void look_at_param_space(const ExperimentSpec& spec, std::vector<Problem>& warni
   if (!is_drawn && spec.num_samples != 1) looker.nothing_is_drawn();
 }
 
+/// The "best" trial would be the one with the smallest or the greatest value that was drawn.
+void look_at_objectives(const ExperimentSpec& spec, std::vector<Problem>& warnings) {
+  std::vector<Problem> ignored;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", ignored);
+  for (const Objective& objective : spec.objectives) {
+    const auto is_of_space = [&](const auto& leaf) {
+      return leaf.pointer == append_pointer("", objective.metric);
+    };
+    if (std::none_of(space.leaves().begin(), space.leaves().end(), is_of_space)) continue;
+    warnings.push_back({"/metric", quote(objective.metric) +
+                                       " is a hyperparameter, which the search itself sets: give "
+                                       "a metric that comes of the training"});
+  }
+}
+
 void look_at_bounds(const Json& rule, const std::string& pointer, const ExperimentSpec& spec,
                     std::vector<Problem>& warnings) {
   const bool has_bounds = rule.is_object() && !rule.contains("type") &&
@@ -294,6 +309,7 @@ void look_at_scheduler(const ExperimentSpec& spec, std::vector<Problem>& warning
 std::vector<Problem> warnings_about(const ExperimentSpec& spec) {
   std::vector<Problem> warnings;
   look_at_param_space(spec, warnings);
+  look_at_objectives(spec, warnings);
   look_at_stop(spec, warnings);
   look_at_checkpoints(spec, warnings);
   look_at_modes(spec, warnings);

@@ -197,6 +197,16 @@ bool are_all_silent(const ResultGrid& grid) {
   });
 }
 
+/// Whether all that failed did so for want of a metric that no trial has had.
+bool lack_metric(const ResultGrid& grid) {
+  const Trials& trials = grid.experiment().trials();
+  return std::all_of(trials.begin(), trials.end(), [](const Trial& trial) {
+    return trial.last_metrics.empty() &&
+           (trial.state != TrialState::error ||
+            trial.error->find("never had a number for the metric") != std::string::npos);
+  });
+}
+
 }  // namespace
 
 std::string failed_text(const ResultGrid& grid) {
@@ -213,6 +223,15 @@ std::string failed_text(const ResultGrid& grid) {
     return count_of(count, "trial") +
            ", which never said hello; what kind of program it is no resume changes: mend the "
            "command, and run it under another --name";
+  }
+  if (lack_metric(grid)) {
+    const Objective* const objective = sole(grid.spec().objectives);
+    const std::string metric =
+        objective != nullptr ? as_quoted(objective->metric) : "a metric of those that count";
+    return count_of(count, "trial") + ", which never printed " + metric +
+           "; to try the same again ends the same: run it under another --name with a --metric "
+           "that it prints, or say with trainable/plain/metrics how " +
+           (objective != nullptr ? metric : "that one") + " is read (docs/plain.md)";
   }
   const bool ended_all = grid.spec().failure_config.fail_fast != FailFast::no;
   return count_of(count, "trial") + "; to try again: tune resume " + shell_word(grid.directory()) +

@@ -87,7 +87,7 @@ std::string lineage_text(const Experiment& experiment, const Trial& trial) {
   std::string text;
   for (const ScheduleStep& step : schedule_of(experiment, trial.id)) {
     text += (text.empty() ? "" : ", ") + to_string(step.stretch.trial) + " to iteration " +
-            std::to_string(step.to);
+            iteration_text(step.to, step.to_is_guess);
   }
   return text;
 }
@@ -96,8 +96,11 @@ Json lineage_json(const Experiment& experiment, const Trial& trial) {
   Json list = Json::array();
   if (trial.lineage.empty()) return list;
   for (const ScheduleStep& step : schedule_of(experiment, trial.id)) {
-    list.push_back(
-        {{"trial_id", to_string(step.stretch.trial)}, {"from", step.from}, {"to", step.to}});
+    list.push_back({{"trial_id", to_string(step.stretch.trial)},
+                    {"from", step.from},
+                    {"to", step.to},
+                    {"from_is_guess", step.from_is_guess},
+                    {"to_is_guess", step.to_is_guess}});
   }
   return list;
 }

@@ -79,6 +79,31 @@ Json to_fields(const std::vector<std::string>& given) {
   return fields;
 }
 
+/// What is said, behind that no driver runs it, where a resume alone would do nothing of what is
+/// wished: all trials have ended, or the one that is named. Else empty.
+std::string sentence_if_ended(const std::filesystem::path& directory,
+                              const ControlOptions& options) {
+  const bool is_add = options.kind == ControlRequest::Kind::add;
+  if (!is_add && options.kind != ControlRequest::Kind::unpause) return "";
+  const ExperimentView view = view_experiment(directory);
+  const Experiment& experiment = view.grid.experiment();
+  const std::string resume = "tune resume " + shell_word(directory);
+  if (!is_add) {
+    const Trial& trial = find_trial(view.grid, options.trial);
+    if (!is_final(trial.state)) return "";
+    const bool has_failed = trial.state == TrialState::error;
+    return ", and " + to_string(trial.id) + " has ended: it " +
+           (has_failed ? "failed, and was not paused; to try it again: " + resume + " --trial " +
+                             std::to_string(index_of(trial.id))
+                       : "is not paused; under a longer stop rule it may go on: " + resume +
+                             " --stop RULES --trial " + std::to_string(index_of(trial.id)));
+  }
+  if (has_unfinished(experiment)) return "";
+  return ", and all of its trials have ended: nothing was added. Start a driver with " + resume +
+         " --num-samples " + std::to_string(experiment.trials().size() + 1) +
+         " or more, and give this command again while it runs";
+}
+
 /// Who drives the experiment, on this machine; Error (user) if nobody does.
 Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
                       const ControlOptions& options) {
@@ -101,6 +126,9 @@ Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
     }
     if (options.kind == ControlRequest::Kind::unpause) {
       changes = " --trial " + shell_word(options.trial);
+    }
+    if (const std::string ended = sentence_if_ended(directory, options); !ended.empty()) {
+      throw user_error("no driver runs " + experiment + ended);
     }
     throw user_error("no driver runs " + experiment + ": there is nothing to " +
                      verb(options.kind) + "; tune ls " + shell_word(directory) +

@@ -20,6 +20,8 @@ struct Kin {
   Stretch stretch;
   std::int64_t from = 0;
   std::int64_t to = 0;
+  bool from_is_guess = false;
+  bool to_is_guess = false;
   std::optional<std::size_t> origin;  ///< position among all
   std::vector<std::size_t> children;
   bool is_present = false;  ///< the trial is this now
@@ -31,7 +33,8 @@ std::vector<Kin> kin_of(const Experiment& experiment) {
   std::vector<Kin> all;
   std::map<std::pair<TrialId, std::size_t>, std::size_t> places;
   const auto add = [&](const Stretch& stretch) {
-    Kin kin{stretch, first_iteration(experiment, stretch), last_iteration(experiment, stretch)};
+    Kin kin{stretch, first_iteration(experiment, stretch), last_iteration(experiment, stretch),
+            first_is_guess(experiment, stretch), last_is_guess(experiment, stretch)};
     kin.is_present = stretch == present_stretch(experiment.trial(stretch.trial));
     if (const auto origin = origin_of(experiment, stretch)) {
       kin.origin = places.at({origin->trial, origin->number});
@@ -93,7 +96,8 @@ void print_tree(const ResultGrid& grid, const std::vector<Kin>& all, bool also_e
     const Kin& kin = all[place];
     const Json config = config_json(experiment, kin.stretch);
     std::vector<std::string> row = {std::string(2 * depth, ' ') + to_string(kin.stretch.trial),
-                                    std::to_string(kin.from), std::to_string(kin.to)};
+                                    iteration_text(kin.from, kin.from_is_guess),
+                                    iteration_text(kin.to, kin.to_is_guess)};
     for (const auto& [metric, mode] : grid.spec().objectives) {
       row.push_back(metric_text(experiment, kin, metric));
     }
@@ -131,7 +135,8 @@ void print_schedule(const Experiment& experiment, const std::vector<ScheduleStep
   std::vector<std::vector<std::string>> rows;
   for (const auto& step : steps) {
     const Json flat = config_json(experiment, step.stretch).flatten();
-    std::vector<std::string> row = {std::to_string(step.from), std::to_string(step.to),
+    std::vector<std::string> row = {iteration_text(step.from, step.from_is_guess),
+                                    iteration_text(step.to, step.to_is_guess),
                                     to_string(step.stretch.trial)};
     for (const auto& place : changing) {
       row.push_back(flat.contains(place) ? short_value(flat[place]) : "-");
@@ -155,8 +160,10 @@ Json clonings_json(const Experiment& experiment) {
           {"event", cloning.event},
           {"time", cloning.time},
           {"training_iteration", cloning.iteration},
+          {"iteration_is_guess", cloning.iteration_is_guess},
           {"donor", to_string(cloning.donor)},
           {"donor_iteration", has_started ? Json(cloning.donor_iteration) : Json()},
+          {"donor_iteration_is_guess", cloning.donor_iteration_is_guess},
           {"old_config", Json::parse(cloning.old_config.text())},
           {"new_config", config_json(experiment, {trial.id, i + 1})}};
     }
@@ -172,6 +179,8 @@ Json tree_json(const Experiment& experiment, const std::vector<Kin>& all) {
     list.push_back({{"trial_id", to_string(kin.stretch.trial)},
                     {"from", kin.from},
                     {"to", kin.to},
+                    {"from_is_guess", kin.from_is_guess},
+                    {"to_is_guess", kin.to_is_guess},
                     {"origin", kin.origin ? Json(*kin.origin) : Json()},
                     {"is_present", kin.is_present},
                     {"config", config_json(experiment, kin.stretch)}});
@@ -184,6 +193,8 @@ Json schedule_json(const Experiment& experiment, TrialId id) {
   for (const auto& step : schedule_of(experiment, id)) {
     steps.push_back({{"from", step.from},
                      {"to", step.to},
+                     {"from_is_guess", step.from_is_guess},
+                     {"to_is_guess", step.to_is_guess},
                      {"trial_id", to_string(step.stretch.trial)},
                      {"config", config_json(experiment, step.stretch)}});
   }

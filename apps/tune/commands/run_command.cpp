@@ -176,6 +176,23 @@ void print_end(const std::filesystem::path& directory, const LoopEnd& end,
 
 /// Each trial of a plain program has left within its first seconds, without a result and with an
 /// exit code that is not 0: perhaps it does not know the arguments that it is given.
+/// Whether `error` is about how the program was given `config`: not a mistake of the program's own,
+/// which all of its trials die of alike, nor a value that it does not take.
+bool is_about_arguments(const std::string& error, const Json& config) {
+  const auto has = [&error](const std::string& words) {
+    return error.find(words) != std::string::npos;
+  };
+  const bool names_a_kind = has("option") || has("flag") || has("argument") || has("verride");
+  const bool is_of_a_call = has("keyword argument") || has("positional argument");
+  const auto is_in = [&](const auto& leaf) {
+    const std::string name = leaf.first.substr(leaf.first.rfind('/') + 1);
+    if (has("argument --" + name + ":")) return false;  // it knows this one
+    return has("--" + name) || (names_a_kind && !is_of_a_call && has(name));
+  };
+  const auto leaves = leaves_of(config);
+  return has("sage: ") || std::any_of(leaves.begin(), leaves.end(), is_in);
+}
+
 bool has_refused_its_start(const ResultGrid& results) {
   constexpr Seconds first_seconds = 30;
   const Trials& trials = results.experiment().trials();
@@ -185,9 +202,14 @@ bool has_refused_its_start(const ResultGrid& results) {
            trial.error->find(" exited with code ") != std::string::npos &&
            trial.error->find(" exited with code 0 ") == std::string::npos;
   };
+  const auto is_told_so = [](const Trial& trial) {
+    if (trial.attempt == 0) return false;
+    const std::string said = trial.error->substr(0, trial.error->find("; see /"));
+    return is_about_arguments(said, Json::parse(present_config(trial)));
+  };
   return results.spec().plain && results.experiment().count(TrialState::running) == 0 &&
-         std::any_of(trials.begin(), trials.end(), [](auto& each) { return each.attempt > 0; }) &&
-         std::all_of(trials.begin(), trials.end(), has_refused);
+         std::all_of(trials.begin(), trials.end(), has_refused) &&
+         std::any_of(trials.begin(), trials.end(), is_told_so);
 }
 
 void print_summary(const RunOutcome& outcome) {

@@ -40,8 +40,9 @@ bool Attempts::has_nothing_to_train(const Attempt& attempt) const {
 /// Of one that was restored, and has no new result.
 std::string Attempts::nothing_left(const Attempt& attempt) const {
   const TrialId owner = attempt.source.checkpoint.trial;
+  const Trial& restored = trial(attempt.trial);
   return "nothing was left to train after iteration " +
-         std::to_string(trial(attempt.trial).iteration) +
+         iteration_text(restored.iteration, restored.is_at_guess()) +
          (owner == attempt.trial ? "" : " of " + to_string(owner) + ", whose copy it is");
 }
 
