@@ -40,6 +40,7 @@ struct PolicyContext {
   Resources resources_per_trial = {};
   std::optional<std::int64_t> max_concurrent_trials = {};
   Json scheduler = Json::object();  ///< for searchers that go with one
+  Json searcher = Json::object();   ///< for schedulers that go with one; empty: any
   std::vector<Constraint> constraints = {};
   /// For the choice of a searcher: there are known trials (warm start).
   bool knows_trials = false;
