@@ -156,6 +156,7 @@ std::unique_ptr<Searcher> freeze_thaw_from(const Json& json, const PolicyContext
   OptionReader reader(json);
   FreezeThawSearchOptions options;
   options.seed = context.seed;
+  options.only_configs = context.only_configs;
   options.constraints = context.constraints;
   const Json* const scheduler = find_freeze_thaw(context.scheduler);
   // What is wrong with these the scheduler says.

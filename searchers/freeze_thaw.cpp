@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -35,6 +36,9 @@ class FreezeThawSearch : public Searcher {
         axes_(axes_of(space_)),
         dimensions_(space_, axes_),
         epochs_(decision_epochs(options.epochs)) {
+    for (const Json& config : options.only_configs) {
+      only_.push_back(coordinates_of(space_, axes_, config));
+    }
     if (has_unfit(space_, options_.constraints)) {
       is_allowed_ = [this](const std::vector<double>& coordinates) {
         return !why_unfit(space_, options_.constraints, config_at(coordinates));
@@ -362,6 +366,7 @@ class FreezeThawSearch : public Searcher {
   }
 
   std::vector<double> spread(Random& random) const {
+    if (!only_.empty()) return dimensions_.coordinates_at(untried({}, random)[0]);
     constexpr int most_tried = 1000;
     std::vector<double> coordinates;
     for (int tried = 0; tried < most_tried; ++tried) {
@@ -380,16 +385,54 @@ class FreezeThawSearch : public Searcher {
       if (is_allowed_ && !is_allowed_(coordinates)) return;
       points.push_back(dimensions_.snapped(dimensions_.point_of(coordinates)));
     };
+    const auto best = best_points();
+    if (!only_.empty()) return untried(best, random);
     std::vector<double> shift;
     for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) shift.push_back(random.uniform());
     const SpreadPoints all_over(axes_, shift);
     for (std::size_t i = 0; i < spread_candidates; ++i) take(all_over(i));
-    const auto best = best_points();
     for (std::size_t i = 0; !best.empty() && i < near_candidates; ++i) {
       take(dimensions_.coordinates_at(near(*best[i % best.size()], random)));
     }
     if (points.empty()) take(spread(random));
     if (points.empty()) points.push_back(dimensions_.point_of(all_over(0)));
+    return points;
+  }
+
+  /// Where nothing else can be tried: some of what is left, and what is nearest to the best.
+  std::vector<std::vector<double>> untried(const std::vector<const std::vector<double>*>& best,
+                                           Random& random) const {
+    std::set<std::vector<double>> taken;
+    for (const auto& [id, trial] : trials_) taken.insert(trial.curve.point);
+    std::vector<std::vector<double>> left;
+    for (const auto& coordinates : only_) {
+      auto point = dimensions_.point_of(coordinates);
+      if (!taken.contains(point)) left.push_back(std::move(point));
+    }
+    if (left.empty()) return {dimensions_.point_of(only_[0])};
+    const std::size_t wanted = std::min(left.size(), spread_candidates);
+    for (std::size_t i = 0; i < wanted; ++i) {
+      std::swap(left[i], left[i + random.below(left.size() - i)]);
+    }
+    std::vector<std::vector<double>> points(left.begin(),
+                                            left.begin() + static_cast<std::ptrdiff_t>(wanted));
+    left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(wanted));
+    const auto is_categorical = dimensions_.categorical();
+    for (const auto* const center : best) {
+      const auto apart = [&](const std::vector<double>& point) {
+        double sum = 0;
+        for (std::size_t j = 0; j < point.size(); ++j) {
+          const double by = point[j] - (*center)[j];
+          sum += is_categorical[j] ? (by != 0 ? 1 : 0) : by * by;
+        }
+        return sum;
+      };
+      const auto near = std::min(left.size(), near_candidates / best.size());
+      std::partial_sort(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(near), left.end(),
+                        [&](const auto& a, const auto& b) { return apart(a) < apart(b); });
+      points.insert(points.end(), left.begin(), left.begin() + static_cast<std::ptrdiff_t>(near));
+      left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(near));
+    }
     return points;
   }
 
@@ -451,6 +494,7 @@ class FreezeThawSearch : public Searcher {
   const std::vector<Axis> axes_;
   const GpDimensions dimensions_;
   const std::vector<std::int64_t> epochs_;
+  std::vector<std::vector<double>> only_;  ///< coordinates of what alone can be tried
   std::map<TrialId, Known> trials_;
   std::uint64_t decisions_ = 0;  ///< that were recorded
   CurveHyperparameters fitted_;

@@ -18,6 +18,7 @@ struct FreezeThawSearchOptions {
   /// better in the end than the best so far.
   double min_probability = 0.05;
   std::uint64_t seed = 0;
+  std::vector<Json> only_configs = {};       ///< PolicyContext
   std::vector<Constraint> constraints = {};  ///< those about configs alone are kept to
 };
 

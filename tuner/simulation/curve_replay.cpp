@@ -92,6 +92,7 @@ std::unique_ptr<Searcher> make_searcher(const ExperimentSpec& spec, const Catalo
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
   PolicyContext context{space, spec.objectives, spec.num_samples, spec.seed};
   context.scheduler = spec.scheduler;
+  for (const Curve& curve : table.curves) context.only_configs.push_back(curve.config);
   context.max_concurrent_trials = static_cast<std::int64_t>(spec.resources.at("cpu"));
   auto inner =
       make_policy(searcher, "--searcher", "searcher", catalogue.searchers, context, problems);
