@@ -174,6 +174,9 @@ std::unique_ptr<Searcher> freeze_thaw_from(const Json& json, const PolicyContext
   options.n_startup_trials = reader.get("n_startup_trials", options.n_startup_trials);
   options.min_probability = reader.get("min_probability", options.min_probability);
   reader.require(options.n_startup_trials >= 1, "n_startup_trials", "at least 1");
+  options.promote_share = reader.get("promote_share", options.promote_share);
+  reader.require(options.promote_share >= 0 && options.promote_share <= 1, "promote_share",
+                 "from 0 to 1");
   reader.require(options.min_probability >= 0 && options.min_probability <= 1, "min_probability",
                  "from 0 to 1");
   SuggestionFilterOptions front = read_suggestion_filter(reader, context);

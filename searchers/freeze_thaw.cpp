@@ -5,13 +5,12 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
+#include "searchers/freeze_thaw_candidates.h"
 #include "searchers/freeze_thaw_model.h"
 #include "searchers/gp_dimensions.h"
-#include "searchers/gp_model.h"
 #include "searchers/normal.h"
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
@@ -23,9 +22,7 @@ namespace {
 
 /// A fit is kept until there are so many times the results.
 constexpr double curve_fit_growth = 1.3;
-/// Candidates: new configs all over the space and around the best ones, and trials that wait.
-constexpr std::size_t spread_candidates = 120;
-constexpr std::size_t near_candidates = 60;
+/// So many of the trials that wait are candidates.
 constexpr std::size_t waiting_candidates = 70;
 
 class FreezeThawSearch : public Searcher {
@@ -35,16 +32,9 @@ class FreezeThawSearch : public Searcher {
         options_(options),
         axes_(axes_of(space_)),
         dimensions_(space_, axes_),
-        epochs_(decision_epochs(options.epochs)) {
-    for (const Json& config : options.only_configs) {
-      only_.push_back(coordinates_of(space_, axes_, config));
-    }
-    if (has_unfit(space_, options_.constraints)) {
-      is_allowed_ = [this](const std::vector<double>& coordinates) {
-        return !why_unfit(space_, options_.constraints, config_at(coordinates));
-      };
-    }
-  }
+        epochs_(decision_epochs(options.epochs)),
+        candidates_(space_, axes_, dimensions_, options_),
+        seed_(options.seed) {}
 
   Answer suggest(TrialId) override {
     Random random = random_of(decisions_);
@@ -128,6 +118,7 @@ class FreezeThawSearch : public Searcher {
                         save_numbers(trial.curve.epochs), save_numbers(trial.curve.scores)});
     }
     return {{"trials", std::move(trials)},
+            {"seed", seed_},
             {"decisions", decisions_},
             {"fitted", fitted_},
             {"fitted_to", fitted_to_}};
@@ -154,12 +145,14 @@ class FreezeThawSearch : public Searcher {
         trial.curve.point = dimensions_.point_of(trial.coordinates);
       }
       const auto decisions = load_whole<std::uint64_t>(state.at("decisions"));
+      const auto seed = load_whole<std::uint64_t>(state.at("seed"));
       auto fitted = state.at("fitted").get<CurveHyperparameters>();
       const auto fitted_to = load_whole<std::size_t>(state.at("fitted_to"));
       if (!fitted.empty() && fitted.size() != dimensions_.size() + 4) {
         throw std::invalid_argument("another space");
       }
       trials_ = std::move(trials);
+      seed_ = seed;
       decisions_ = decisions;
       fitted_ = std::move(fitted);
       fitted_to_ = fitted_to;
@@ -186,7 +179,7 @@ class FreezeThawSearch : public Searcher {
   /// Numbers drawn for a decision depend on nothing but which one it is: what was asked in vain
   /// leaves no trace.
   Random random_of(std::uint64_t decision) const {
-    return Random(options_.seed + decision * 0x9e3779b97f4a7c15u);
+    return Random(seed_ + decision * 0x9e3779b97f4a7c15u);
   }
 
   double share(std::int64_t iteration) const {
@@ -250,9 +243,13 @@ class FreezeThawSearch : public Searcher {
     const auto left = this->left();
     if (left && *left <= 0) return nothing(/*may_ever=*/false);
     if (fitted_.empty() || (may_start && std::ssize(trials_) < options_.n_startup_trials)) {
-      if (may_start) return start(spread(random), random);
+      if (may_start) return start(candidates_.any(curves(), random), random);
       // So few results that no model was made: those that came farthest go on.
       return best_waiting();
+    }
+    const bool is_promotion = may_start && random.uniform() < options_.promote_share;
+    if (is_promotion) {
+      if (const auto promoted = next_promotion()) return Resume{*promoted};
     }
     CurveModel model(dimensions_.categorical(), curves());
     model.set(fitted_);
@@ -267,8 +264,38 @@ class FreezeThawSearch : public Searcher {
       ++number;
     }
     keep_best(waiting);
+    if (is_promotion) waiting.clear();  // the most promising new config starts
     return may_start ? next_or_new(model, std::move(waiting), left, random)
                      : most_probable(model, std::move(waiting));
+  }
+
+  /// By successive halving with every third decision epoch as a rung, so with a factor of 1.5^3
+  /// (asha_promotion's rule): the best of the farthest.
+  std::optional<TrialId> next_promotion() const {
+    constexpr std::size_t stride = 3;
+    constexpr double factor = 1.5 * 1.5 * 1.5;
+    for (std::size_t rung = (epochs_.size() - 1) / stride * stride + stride; rung >= stride;) {
+      rung -= stride;
+      const double epoch = share(epochs_[rung]);
+      const double next = rung + stride < epochs_.size() ? share(epochs_[rung + stride]) : 1.0;
+      std::vector<std::pair<double, TrialId>> ranking;
+      for (const auto& [id, trial] : trials_) {
+        const auto& [point, epochs, scores] = trial.curve;
+        const auto at = std::lower_bound(epochs.begin(), epochs.end(), epoch);
+        if (at == epochs.end()) continue;
+        const double score = scores[static_cast<std::size_t>(at - epochs.begin())];
+        ranking.emplace_back(std::isfinite(score) ? -score : infinity, id);
+      }
+      std::sort(ranking.begin(), ranking.end());
+      const auto most = static_cast<std::size_t>(static_cast<double>(ranking.size()) / factor);
+      for (std::size_t i = 0; i < most; ++i) {
+        const Known& trial = trials_.at(ranking[i].second);
+        const bool may_go_on = trial.state == State::waiting && !trial.is_held &&
+                               std::isfinite(ranking[i].first) && share(trial.iteration) < next;
+        if (may_go_on) return ranking[i].second;
+      }
+    }
+    return std::nullopt;
   }
 
   /// By their last scores.
@@ -277,7 +304,7 @@ class FreezeThawSearch : public Searcher {
     const auto last = [&](const auto& each) {
       const auto& scores = trials_.at(each.first).curve.scores;
       const double score = scores.empty() ? std::nan("") : scores.back();
-      return std::isfinite(score) ? score : -std::numeric_limits<double>::infinity();
+      return std::isfinite(score) ? score : -infinity;
     };
     std::stable_sort(waiting.begin(), waiting.end(),
                      [&](const auto& a, const auto& b) { return last(a) > last(b); });
@@ -295,7 +322,7 @@ class FreezeThawSearch : public Searcher {
       place.epoch = std::min(place.epoch + ahead, 1.0);
       places.push_back(place);
     }
-    const auto fresh = new_points(random);
+    const auto fresh = candidates_.points(curves(), random);
     for (const auto& point : fresh) places.push_back({std::nullopt, &point, std::min(ahead, 1.0)});
     const auto predictions = model.predict(places);
     std::size_t best = 0;
@@ -365,111 +392,6 @@ class FreezeThawSearch : public Searcher {
     return may_ever && is_open ? Answer(NothingNow{}) : Answer(Exhausted{});
   }
 
-  std::vector<double> spread(Random& random) const {
-    if (!only_.empty()) return dimensions_.coordinates_at(untried({}, random)[0]);
-    constexpr int most_tried = 1000;
-    std::vector<double> coordinates;
-    for (int tried = 0; tried < most_tried; ++tried) {
-      std::vector<double> shares;
-      for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) shares.push_back(random.uniform());
-      coordinates = coordinates_at(axes_, shares);
-      if (!is_allowed_ || is_allowed_(coordinates)) break;
-    }
-    return coordinates;
-  }
-
-  /// By dimension; at least one.
-  std::vector<std::vector<double>> new_points(Random& random) const {
-    std::vector<std::vector<double>> points;
-    const auto take = [&](const std::vector<double>& coordinates) {
-      if (is_allowed_ && !is_allowed_(coordinates)) return;
-      points.push_back(dimensions_.snapped(dimensions_.point_of(coordinates)));
-    };
-    const auto best = best_points();
-    if (!only_.empty()) return untried(best, random);
-    std::vector<double> shift;
-    for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) shift.push_back(random.uniform());
-    const SpreadPoints all_over(axes_, shift);
-    for (std::size_t i = 0; i < spread_candidates; ++i) take(all_over(i));
-    for (std::size_t i = 0; !best.empty() && i < near_candidates; ++i) {
-      take(dimensions_.coordinates_at(near(*best[i % best.size()], random)));
-    }
-    if (points.empty()) take(spread(random));
-    if (points.empty()) points.push_back(dimensions_.point_of(all_over(0)));
-    return points;
-  }
-
-  /// Where nothing else can be tried: some of what is left, and what is nearest to the best.
-  std::vector<std::vector<double>> untried(const std::vector<const std::vector<double>*>& best,
-                                           Random& random) const {
-    std::set<std::vector<double>> taken;
-    for (const auto& [id, trial] : trials_) taken.insert(trial.curve.point);
-    std::vector<std::vector<double>> left;
-    for (const auto& coordinates : only_) {
-      auto point = dimensions_.point_of(coordinates);
-      if (!taken.contains(point)) left.push_back(std::move(point));
-    }
-    if (left.empty()) return {dimensions_.point_of(only_[0])};
-    const std::size_t wanted = std::min(left.size(), spread_candidates);
-    for (std::size_t i = 0; i < wanted; ++i) {
-      std::swap(left[i], left[i + random.below(left.size() - i)]);
-    }
-    std::vector<std::vector<double>> points(left.begin(),
-                                            left.begin() + static_cast<std::ptrdiff_t>(wanted));
-    left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(wanted));
-    const auto is_categorical = dimensions_.categorical();
-    for (const auto* const center : best) {
-      const auto apart = [&](const std::vector<double>& point) {
-        double sum = 0;
-        for (std::size_t j = 0; j < point.size(); ++j) {
-          const double by = point[j] - (*center)[j];
-          sum += is_categorical[j] ? (by != 0 ? 1 : 0) : by * by;
-        }
-        return sum;
-      };
-      const auto near = std::min(left.size(), near_candidates / best.size());
-      std::partial_sort(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(near), left.end(),
-                        [&](const auto& a, const auto& b) { return apart(a) < apart(b); });
-      points.insert(points.end(), left.begin(), left.begin() + static_cast<std::ptrdiff_t>(near));
-      left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(near));
-    }
-    return points;
-  }
-
-  /// The configs of the three best scores.
-  std::vector<const std::vector<double>*> best_points() const {
-    constexpr std::size_t most = 3;
-    std::vector<std::pair<double, const std::vector<double>*>> ranking;
-    for (const auto& [id, trial] : trials_) {
-      double best = -std::numeric_limits<double>::infinity();
-      for (const double score : trial.curve.scores) best = score > best ? score : best;
-      if (std::isfinite(best)) ranking.emplace_back(best, &trial.curve.point);
-    }
-    std::stable_sort(ranking.begin(), ranking.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::vector<const std::vector<double>*> points;
-    for (std::size_t i = 0; i < std::min(most, ranking.size()); ++i) {
-      points.push_back(ranking[i].second);
-    }
-    return points;
-  }
-
-  /// A tenth of each range away, or another category.
-  std::vector<double> near(std::vector<double> point, Random& random) const {
-    constexpr double range = 0.1, other_category = 0.2;
-    const auto is_categorical = dimensions_.categorical();
-    for (std::size_t j = 0; j < point.size(); ++j) {
-      if (is_categorical[j]) {
-        const auto values = dimensions_.values(j);
-        if (random.uniform() < other_category) point[j] = values[random.below(values.size())];
-      } else {
-        point[j] = std::clamp(point[j] + random.normal(0, range), dimensions_.lower(j),
-                              dimensions_.upper(j));
-      }
-    }
-    return point;
-  }
-
   Suggestion start(const std::vector<double>& coordinates, Random& random) const {
     return suggestion_of(space_, [&] {
       return space_.assemble(0, [&](std::size_t leaf) {
@@ -479,13 +401,7 @@ class FreezeThawSearch : public Searcher {
     });
   }
 
-  /// Of seeds any value: no constraint is about those.
-  Json config_at(const std::vector<double>& coordinates) const {
-    return space_.assemble(0, [&](std::size_t leaf) {
-      return leaf_value_at(space_.leaves()[leaf].domain, axes_[leaf], coordinates[leaf]);
-    });
-  }
-
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
   /// With fewer results there is nothing to fit.
   static constexpr std::size_t most_unfitted = 2;
 
@@ -494,12 +410,12 @@ class FreezeThawSearch : public Searcher {
   const std::vector<Axis> axes_;
   const GpDimensions dimensions_;
   const std::vector<std::int64_t> epochs_;
-  std::vector<std::vector<double>> only_;  ///< coordinates of what alone can be tried
+  const ConfigCandidates candidates_;
   std::map<TrialId, Known> trials_;
+  std::uint64_t seed_ = 0;
   std::uint64_t decisions_ = 0;  ///< that were recorded
   CurveHyperparameters fitted_;
   std::size_t fitted_to_ = 0;  ///< so many results
-  IsAllowed is_allowed_;
 };
 
 }  // namespace

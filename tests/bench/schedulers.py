@@ -1,7 +1,7 @@
 """Compares schedulers on known learning curves, as a table for people (Markdown).
 
     schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME ...] [--workers LIST]
-                           [--seeds K] [--trainings N] [--samples N] [--metric NAME --mode MODE]
+                           [--seeds K] [--first-seed N] [--trainings N] [--samples N] [--metric NAME --mode MODE]
                            [--param-space FILE] [--rows FILE] [--epochs N]
 
 TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
@@ -87,7 +87,7 @@ def simulate(options, curves, searcher, workers=None, more=()):
     done = subprocess.run(
         [options.tune, "simulate", "--curves", curves, "--metric", options.metric,
          "--mode", options.mode, "--scheduler", options.scheduler, "--workers", str(workers or options.workers),
-         "--seeds", str(options.seeds), "--csv", *more],
+         "--seeds", str(options.seeds), "--seed", str(options.first_seed), "--csv", *more],
         stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.returncode)
@@ -174,6 +174,7 @@ def main():
     parser.add_argument("--searcher", action="append")
     parser.add_argument("--workers", default="1,4,16,64")
     parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--samples", type=int)
     parser.add_argument("--trainings", type=float)
     parser.add_argument("--metric", default="val_accuracy")
