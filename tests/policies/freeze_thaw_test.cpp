@@ -207,13 +207,12 @@ TEST_CASE("What the user has paused, and what has diverged, freeze_thaw lets lie
           "[freeze_thaw]") {
   OneWorker worker{search(6, {{"max_t", 27}}, {{"min_probability", 0}})};
   worker.diverging = {TrialId(2)};
-  for (int i = 0; i < 6; ++i) REQUIRE(worker.step());
-  REQUIRE(worker.next == 6);
+  while (worker.next < 5) REQUIRE(worker.step());
   worker.searcher->on_trial_hold(TrialId(4), false);
   int steps = 0;
   while (worker.step()) REQUIRE(++steps < 100);
   CHECK(worker.iterations.at(TrialId(2)) == 1);
-  CHECK(worker.iterations.at(TrialId(4)) <= 2);
+  CHECK(worker.iterations.at(TrialId(4)) == 1);
   CHECK(worker.iterations.at(TrialId(5)) == 27);
   // Held, it may be released: the search is not over.
   CHECK(std::holds_alternative<NothingNow>(worker.searcher->suggest(TrialId(6))));
