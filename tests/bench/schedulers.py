@@ -12,7 +12,7 @@ best value of all configs and epochs. With `random`, configs come in a random or
 --samples is how many configs are tried at most: before each of 2,000 gp thinks for tens of ms.
 With --epochs, each epoch takes a second and a search has N of them in all, on however many workers. Printed
 is the regret after a tenth, a quarter, a half and all of them: (best of the table - best found) / (best of
-the table - median of the first epoch's values), and its mean over twenty such moments (AUC); then means
+the table - median of the first epoch's values), at most 1, and its mean over twenty such moments (AUC); then means
 over the tasks, with standard errors over these.
 --rows appends all rows to a CSV file, in full precision and with the best value of the table, for
 regret.py.
@@ -120,8 +120,8 @@ def regrets(options, curves, searcher, workers):
     best, scale = best_of(curves, options), scale_of(curves, options)
     by_scheduler = {}
     for line in lines:
-        found = float(line["best_mean"]) if line["best_mean"] else math.nan
-        by_scheduler.setdefault(line["scheduler"], []).append(abs(best - found) / scale)
+        found = float(line["best_mean"]) if line["best_mean"] else math.inf
+        by_scheduler.setdefault(line["scheduler"], []).append(min(abs(best - found) / scale, 1))
     return by_scheduler
 
 
