@@ -70,6 +70,35 @@ std::unique_ptr<Scheduler> asha_promotion_from(const Json& json, const PolicyCon
   return make_asha_promotion(read_asha(reader, context));
 }
 
+std::unique_ptr<Scheduler> freeze_thaw_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  FreezeThawOptions options;
+  const Objective* const objective = sole(context.objectives);
+  options.epochs.max_t = reader.get("max_t", options.epochs.max_t);
+  options.epochs.grace_period = reader.get("grace_period", options.epochs.grace_period);
+  const auto max_total_t = reader.get_optional<std::int64_t>("max_total_t");  // its searcher's
+  reader.require(options.epochs.max_t >= 1, "max_t", "at least 1");
+  reader.require(options.epochs.grace_period >= 1, "grace_period", "at least 1");
+  reader.require(options.epochs.grace_period <= options.epochs.max_t, "grace_period",
+                 "at most max_t");
+  reader.require(max_total_t.value_or(1) >= 1, "max_total_t", "at least 1");
+  reader.finish();
+  const std::string searcher = context.searcher.value("type", std::string("freeze_thaw"));
+  if (searcher != "freeze_thaw") {
+    throw OptionError("",
+                      "the scheduler 'freeze_thaw' pauses trials for the searcher "
+                      "'freeze_thaw' to have them go on, which the searcher '" +
+                          searcher + "' does not: leave 'searcher' out");
+  }
+  if (objective == nullptr) {
+    throw OptionError("",
+                      "the scheduler 'freeze_thaw' needs one 'metric' and its 'mode' in the "
+                      "experiment");
+  }
+  options.objective = *objective;
+  return make_freeze_thaw(std::move(options));
+}
+
 std::unique_ptr<Scheduler> hyperband_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   HyperbandOptions options;
@@ -354,6 +383,7 @@ void add_schedulers(Catalogue& catalogue) {
   add_comparing(catalogue, "asha", asha_from);
   add_comparing(catalogue, "asha_promotion", asha_promotion_from);
   add_comparing(catalogue, "bohb", hyperband_from);
+  add_factory(catalogue.schedulers, "freeze_thaw", freeze_thaw_from);
   add_comparing(catalogue, "hyperband", hyperband_from);
   add_comparing(catalogue, "median_stopping", median_stopping_from);
   add_comparing(catalogue, "pb2", pb2_from);

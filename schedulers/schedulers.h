@@ -10,6 +10,7 @@
 
 #include "schedulers/mutations.h"
 #include "tuner/policy/catalogue.h"
+#include "tuner/policy/decision_epochs.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {
@@ -34,6 +35,14 @@ std::unique_ptr<Scheduler> make_asha(AshaOptions options);
 
 /// Pauses every trial at every rung, and lets the best 1/`reduction_factor` go on.
 std::unique_ptr<Scheduler> make_asha_promotion(AshaOptions options);
+
+/// Freeze-thaw: pauses each trial at each decision epoch. The searcher of the same name has them go
+/// on.
+struct FreezeThawOptions {
+  Objective objective;
+  DecisionEpochs epochs;
+};
+std::unique_ptr<Scheduler> make_freeze_thaw(FreezeThawOptions options);
 
 /// Hyperband. rungs.h has its brackets.
 struct HyperbandOptions {
@@ -124,8 +133,8 @@ struct PbtReplayOptions {
 /// to go on with the next one.
 std::unique_ptr<Scheduler> make_pbt_replay(PbtReplayOptions options);
 
-/// Adds all of them: "asha", "asha_promotion", "bohb", "fifo", "hyperband", "median_stopping",
-/// "pb2", "pbt", "pbt_replay", "resource_changing".
+/// Adds all of them: "asha", "asha_promotion", "bohb", "fifo", "freeze_thaw", "hyperband",
+/// "median_stopping", "pb2", "pbt", "pbt_replay", "resource_changing".
 void add_schedulers(Catalogue& catalogue);
 
 }  // namespace tune

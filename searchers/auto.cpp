@@ -38,7 +38,20 @@ double concurrency(const PolicyContext& context) {
 
 }  // namespace
 
+const Json* find_freeze_thaw(const Json& scheduler) {
+  if (scheduler == "freeze_thaw") return &scheduler;
+  if (!scheduler.is_object()) return nullptr;
+  const auto type = scheduler.find("type");
+  if (type != scheduler.end() && *type == "freeze_thaw") return &scheduler;
+  const auto base = scheduler.find("base_scheduler");
+  return base != scheduler.end() ? find_freeze_thaw(*base) : nullptr;
+}
+
 SearcherChoice choose_searcher(const PolicyContext& context) {
+  // Before all else: nobody else has its paused trials go on.
+  if (find_freeze_thaw(context.scheduler) != nullptr) {
+    return {"freeze_thaw", "the scheduler is freeze_thaw, which waits for it"};
+  }
   if (context.objectives.empty()) return {"random", ""};  // nobody expects another one
   if (context.space.has_grid()) return {"random", "the param space has a grid to go through"};
   const std::int64_t trials = context.num_samples;

@@ -7,6 +7,7 @@
 #include "searchers/searchers.h"
 #include "searchers/sequences.h"
 #include "searchers/suggestion_filter.h"
+#include "tuner/base/whole_number.h"
 #include "tuner/policy/options.h"
 
 namespace tune {
@@ -151,6 +152,54 @@ std::unique_ptr<Searcher> bohb_from(const Json& json, const PolicyContext& conte
   return make_suggestion_filter(context.space, make_bohb(context.space, options), std::move(front));
 }
 
+std::unique_ptr<Searcher> freeze_thaw_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  FreezeThawSearchOptions options;
+  options.seed = context.seed;
+  options.only_configs = context.only_configs;
+  options.constraints = context.constraints;
+  const Json* const scheduler = find_freeze_thaw(context.scheduler);
+  // What is wrong with these the scheduler says.
+  const auto of_scheduler = [&](const char* name, std::int64_t otherwise) {
+    const bool is_given = scheduler != nullptr && scheduler->is_object();
+    const Json value = is_given ? scheduler->value(name, Json()) : Json();
+    const auto whole = whole_number<std::int64_t>(value);
+    return whole && *whole >= 1 ? *whole : otherwise;
+  };
+  options.epochs.max_t = of_scheduler("max_t", options.epochs.max_t);
+  options.epochs.grace_period =
+      std::min(of_scheduler("grace_period", options.epochs.grace_period), options.epochs.max_t);
+  const std::int64_t total = of_scheduler("max_total_t", 0);
+  if (total > 0) options.max_total_t = total;
+  options.n_startup_trials = reader.get("n_startup_trials", options.n_startup_trials);
+  options.min_probability = reader.get("min_probability", options.min_probability);
+  reader.require(options.n_startup_trials >= 1, "n_startup_trials", "at least 1");
+  options.promote_share = reader.get("promote_share", options.promote_share);
+  reader.require(options.promote_share >= 0 && options.promote_share <= 1, "promote_share",
+                 "from 0 to 1");
+  reader.require(options.min_probability >= 0 && options.min_probability <= 1, "min_probability",
+                 "from 0 to 1");
+  SuggestionFilterOptions front = read_suggestion_filter(reader, context);
+  const Batching& batching = front.batching;
+  const bool has_pace = batching.repeat > 1 || batching.limits.ahead > 0 ||
+                        batching.limits.max_concurrent || batching.limits.batch;
+  reader.finish();
+  if (has_pace) {
+    throw OptionError("",
+                      "the searcher 'freeze_thaw' decides anew whenever a place is free: it has no "
+                      "use for 'max_concurrent', 'batch', 'suggest_ahead' and 'repeat'");
+  }
+  require_one_objective(context, "freeze_thaw");
+  const bool is_other = context.scheduler.contains("type") && scheduler == nullptr;
+  if (is_other) {
+    throw OptionError("",
+                      "the searcher 'freeze_thaw' has paused trials go on, and needs the scheduler "
+                      "'freeze_thaw', which pauses them");
+  }
+  return make_suggestion_filter(context.space, make_freeze_thaw_search(context.space, options),
+                                std::move(front));
+}
+
 std::unique_ptr<Searcher> sobol_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   SuggestionFilterOptions front = read_suggestion_filter(reader, context);
@@ -266,6 +315,7 @@ void add_searchers(Catalogue& catalogue) {
   add_factory(catalogue.searchers, "grid", grid_from);
   add_factory(catalogue.searchers, "bohb", bohb_from);
   add_factory(catalogue.searchers, "cma_es", cma_es_from);
+  add_factory(catalogue.searchers, "freeze_thaw", freeze_thaw_from);
   add_factory(catalogue.searchers, "gp", gp_from);
   add_factory(catalogue.searchers, "latin_hypercube", latin_hypercube_from);
   add_factory(catalogue.searchers, "nsga2", nsga2_from);

@@ -28,7 +28,7 @@ class NearestRows : public Searcher {
   }
 
   Answer suggest(TrialId id) override {
-    if (index_of(id) >= taken_.size()) return Exhausted{};
+    if (index_of(id) >= taken_.size()) return inner_->suggest_waiting();
     Answer answer = inner_->suggest(id);
     const auto* const wish = std::get_if<Suggestion>(&answer);
     if (wish == nullptr) return answer;
@@ -38,6 +38,10 @@ class NearestRows : public Searcher {
     return rows_[row];
   }
 
+  Answer suggest_waiting() override { return inner_->suggest_waiting(); }
+
+  void on_trial_resume(TrialId id) override { inner_->on_trial_resume(id); }
+  void on_trial_hold(TrialId id, bool released) override { inner_->on_trial_hold(id, released); }
   void on_trial_add(TrialId id, const std::string& config) override {
     inner_->on_trial_add(id, config);
   }

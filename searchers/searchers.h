@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "searchers/bohb_options.h"
+#include "searchers/freeze_thaw_options.h"
 #include "searchers/gp_options.h"
 #include "searchers/tpe_options.h"
 #include "tuner/policy/catalogue.h"
@@ -56,6 +57,16 @@ std::unique_ptr<Searcher> make_gp(const SearchSpace& space, const GpOptions& opt
 /// exhausted; `space` has no grid.
 std::unique_ptr<Searcher> make_bohb(const SearchSpace& space, const BohbOptions& options);
 
+/// Starts trials and has paused ones go on, by a model of their curves (freeze_thaw.cpp). Goes with
+/// the scheduler of that name, which pauses them. Never exhausted by itself but by its
+/// `max_total_t`; `space` has no grid.
+std::unique_ptr<Searcher> make_freeze_thaw_search(const SearchSpace& space,
+                                                  const FreezeThawSearchOptions& options);
+
+/// The object of the scheduler freeze_thaw in a spec's scheduler, which may be its base; null: it
+/// is another one.
+const Json* find_freeze_thaw(const Json& scheduler);
+
 /// `first` makes the first `switch_after` suggestions, `then` all others, which has been told
 /// everything from the beginning (stages.cpp). Never exhausted, if neither is.
 std::unique_ptr<Searcher> make_stages(std::unique_ptr<Searcher> first, std::int64_t switch_after,
@@ -65,8 +76,8 @@ std::unique_ptr<Searcher> make_stages(std::unique_ptr<Searcher> first, std::int6
 SearcherChoice choose_searcher(const PolicyContext& context);
 
 /// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
-/// Adds those that model, behind make_front (suggestion_filter.h): "bohb", "gp", "nsga2", "tpe".
-/// Adds "auto", which is one of them.
+/// Adds those that model, behind make_front (suggestion_filter.h): "bohb", "freeze_thaw", "gp",
+/// "nsga2", "tpe". Adds "auto", which is one of them.
 void add_searchers(Catalogue& catalogue);
 
 }  // namespace tune

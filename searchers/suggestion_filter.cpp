@@ -52,15 +52,21 @@ class SuggestionFilter : public Searcher {
   }
 
   Answer suggest(TrialId id) override {
-    if (options_.num_samples >= 0 && sample_ >= options_.num_samples) return Exhausted{};
-    std::optional<Json> config = next(id);
-    if (!config) return Exhausted{};
+    if (options_.num_samples >= 0 && sample_ >= options_.num_samples) return suggest_waiting();
+    std::optional<Answer> other;
+    std::optional<Json> config = next(id, other);
+    if (other) return *other;
+    if (!config) return suggest_waiting();
     ++sample_;
     if (prefers_new()) seen_.insert(hash_of(*config));
     std::string tag = space_.tag(*config);
     return Suggestion{std::move(*config), std::move(tag)};
   }
 
+  Answer suggest_waiting() override { return searcher_->suggest_waiting(); }
+
+  void on_trial_resume(TrialId id) override { searcher_->on_trial_resume(id); }
+  void on_trial_hold(TrialId id, bool released) override { searcher_->on_trial_hold(id, released); }
   void on_trial_add(TrialId id, const std::string& config) override {
     searcher_->on_trial_add(id, config);
   }
@@ -107,8 +113,8 @@ class SuggestionFilter : public Searcher {
   }
 
  private:
-  /// Nothing: there is none left.
-  std::optional<Json> next(TrialId id) {
+  /// Nothing: there is none left, or the searcher has `other` things to answer than a config.
+  std::optional<Json> next(TrialId id, std::optional<Answer>& other) {
     const auto& points = options_.points_to_evaluate;
     std::optional<std::string> unfit;
     if (sample_ < std::ssize(points)) {
@@ -121,17 +127,19 @@ class SuggestionFilter : public Searcher {
     }
     const bool is_exhausted = size_ && *size_ > 0 && seen_.size() >= *size_;
     if (!is_exhausted) {
-      if (auto config = find(id, prefers_new(), unfit)) return config;
+      if (auto config = find(id, prefers_new(), unfit, other)) return config;
+      if (other) return std::nullopt;
       if (auto config = look_through(unfit)) return config;
     }
     const bool has_all = size_ && sample_ > 0;
-    if (has_all && may_repeat()) return find(id, false, unfit);
+    if (has_all && may_repeat()) return find(id, false, unfit, other);
     if (unfit && !has_all) throw nothing_fits(*unfit);
     return std::nullopt;
   }
 
   /// A good one: the searcher's, or else a random one.
-  std::optional<Json> find(TrialId id, bool only_new, std::optional<std::string>& unfit) {
+  std::optional<Json> find(TrialId id, bool only_new, std::optional<std::string>& unfit,
+                           std::optional<Answer>& other) {
     // What costs little may be asked until it comes to what can be tried.
     const auto most = [&] {
       return (is_constrained_ || unfit) && !may_take_long() ? max_draws : max_asks;
@@ -141,7 +149,10 @@ class SuggestionFilter : public Searcher {
     for (int asks = 0; has_choice && asks < most(); ++asks) {
       Answer answer = searcher_->suggest(id);
       auto* const suggestion = std::get_if<Suggestion>(&answer);
-      ensure(suggestion != nullptr, "a searcher behind the front always has a suggestion");
+      if (suggestion == nullptr) {
+        other = std::move(answer);
+        return std::nullopt;
+      }
       if (is_good(suggestion->config, only_new, unfit)) return std::move(suggestion->config);
     }
     for (int draws = 0; draws < max_draws; ++draws) {

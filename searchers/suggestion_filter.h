@@ -66,7 +66,7 @@ std::vector<Json> read_points(OptionReader& reader, const PolicyContext& context
 /// Throws OptionError if these are more than the samples.
 void require_room(const std::vector<Json>& points, const PolicyContext& context);
 
-/// `searcher` is never exhausted, and has not been asked yet.
+/// `searcher` has not been asked yet. It is never exhausted, unless it has waiting trials go on.
 std::unique_ptr<Searcher> make_suggestion_filter(const SearchSpace& space,
                                                  std::unique_ptr<Searcher> searcher,
                                                  SuggestionFilterOptions options);

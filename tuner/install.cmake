@@ -36,6 +36,7 @@ set(tune_public_headers
     schedulers/mutations.h
     schedulers/schedulers.h
     searchers/bohb_options.h
+    searchers/freeze_thaw_options.h
     searchers/gp_options.h
     searchers/searchers.h
     searchers/tpe_options.h
@@ -73,6 +74,7 @@ set(tune_public_headers
     tuner/plugin.h
     tuner/policy/callback.h
     tuner/policy/catalogue.h
+    tuner/policy/decision_epochs.h
     tuner/policy/options.h
     tuner/policy/rungs_report.h
     tuner/policy/scheduler.h

@@ -1,8 +1,8 @@
 """Compares schedulers on known learning curves, as a table for people (Markdown).
 
     schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME ...] [--workers LIST]
-                           [--seeds K] [--trainings N] [--samples N] [--metric NAME --mode MODE]
-                           [--param-space FILE] [--rows FILE]
+                           [--seeds K] [--first-seed N] [--trainings N] [--samples N] [--metric NAME --mode MODE]
+                           [--param-space FILE] [--rows FILE] [--epochs N]
 
 TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
 (docs/file_formats.md), or LCBench's tables, which are `<task>.configs.csv.gz` (config_id,
@@ -10,6 +10,10 @@ hyperparameters) and curves of config_id, epoch, val_accuracy, time. The target 
 best value of all configs and epochs. With `random`, configs come in a random order. With
 --trainings, what is best after so many mean full trainings of a worker.
 --samples is how many configs are tried at most: before each of 2,000 gp thinks for tens of ms.
+With --epochs, each epoch takes a second and a search has N of them in all, on however many workers. Printed
+is the regret after a tenth, a quarter, a half and all of them: (best of the table - best found) / (best of
+the table - median of the first epoch's values), at most 1, and its mean over twenty such moments (AUC); then means
+over the tasks, with standard errors over these.
 --rows appends all rows to a CSV file, in full precision and with the best value of the table, for
 regret.py.
 """
@@ -19,6 +23,7 @@ import gzip
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,6 +33,9 @@ SPACE = {"batch_size": {"lograndint": [16, 513]}, "learning_rate": {"loguniform"
          "momentum": {"uniform": [0.1, 0.99]}, "weight_decay": {"uniform": [1e-5, 1e-1]},
          "num_layers": {"randint": [1, 6]}, "max_units": {"lograndint": [64, 1025]},
          "max_dropout": {"uniform": [0, 1]}}
+
+
+MOMENTS = 20
 
 
 def join(configs, curves, joined):
@@ -62,26 +70,83 @@ def best_of(curves, options):
     return (max if options.mode == "max" else min)(v for v in values if not math.isnan(v))
 
 
-def simulate(options, curves, searcher):
-    more = []
-    if searcher != "random":
+def simulate(options, curves, searcher, workers=None, more=()):
+    more = list(more)
+    if searcher != "random" or "freeze_thaw" in options.scheduler:
         space = options.param_space
         if not space:
             space = curves.with_suffix(".space.json")
             space.write_text(json.dumps(SPACE))
-        more = ["--searcher", searcher, "--param-space", space]
+        more += ["--param-space", space]
+    if searcher != "random":
+        more += ["--searcher", searcher]
     if options.samples:
         more += ["--num-samples", str(options.samples)]
     if options.trainings:
         more += ["--time-budget-s", str(options.trainings * mean_training_s(curves))]
     done = subprocess.run(
         [options.tune, "simulate", "--curves", curves, "--metric", options.metric,
-         "--mode", options.mode, "--scheduler", options.scheduler, "--workers", options.workers,
-         "--seeds", str(options.seeds), "--csv", *more],
+         "--mode", options.mode, "--scheduler", options.scheduler, "--workers", str(workers or options.workers),
+         "--seeds", str(options.seeds), "--seed", str(options.first_seed), "--csv", *more],
         stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.returncode)
     return list(csv.DictReader(done.stdout.splitlines()))
+
+
+def with_even_epochs(curves):
+    """Each epoch takes a second."""
+    with open(curves, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with open(curves, "w", encoding="utf-8") as out:
+        writer = csv.DictWriter(out, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "time_total_s": row["training_iteration"]} for row in rows)
+
+
+def scale_of(curves, options):
+    """From the best of all to the middle of the first epoch."""
+    with open(curves, encoding="utf-8") as file:
+        first = [float(row[options.metric]) for row in csv.DictReader(file)
+                 if float(row["training_iteration"]) == 1]
+    finite = [value for value in first if math.isfinite(value)]
+    return abs(best_of(curves, options) - statistics.median(finite))
+
+
+def regrets(options, curves, searcher, workers):
+    """By scheduler, after each twentieth of the epochs."""
+    budgets = [options.epochs / workers * (i + 1) / MOMENTS for i in range(MOMENTS)]
+    lines = simulate(options, curves, searcher, workers, ["--time-budget-s", ",".join(map(str, budgets))])
+    best, scale = best_of(curves, options), scale_of(curves, options)
+    by_scheduler = {}
+    for line in lines:
+        found = float(line["best_mean"]) if line["best_mean"] else math.inf
+        by_scheduler.setdefault(line["scheduler"], []).append(min(abs(best - found) / scale, 1))
+    return by_scheduler
+
+
+def print_regrets(options, tasks, tables, searcher):
+    moments = [MOMENTS // 10 - 1, MOMENTS // 4 - 1, MOMENTS // 2 - 1, MOMENTS - 1]
+    print(f"| Task | Searcher | Scheduler | Workers "
+          f"| {' | '.join(str(round(options.epochs * (i + 1) / MOMENTS)) for i in moments)} | AUC |")
+    print("| --- " * (5 + len(moments)) + "|")
+    for workers in map(int, options.workers.split(",")):
+        of_tasks = {}
+        for task in tasks:
+            for scheduler, curve in regrets(options, tables[task], searcher, workers).items():
+                figures = [*(curve[i] for i in moments), sum(curve) / len(curve)]
+                of_tasks.setdefault(scheduler, []).append(figures)
+                if options.rows:
+                    keep(options.rows, {"task": task, "searcher": searcher, "scheduler": scheduler,
+                                        "workers": workers, "auc": figures[-1], "end": figures[-2]})
+                cells = " | ".join(f"{value:.3f}" for value in figures)
+                print(f"| {task} | {searcher} | {scheduler} | {workers} | {cells} |", flush=True)
+        for scheduler, rows in of_tasks.items():
+            cells = " | ".join(
+                f"{statistics.mean(column):.3f}" +
+                (f" ± {statistics.stdev(column) / math.sqrt(len(column)):.3f}" if len(column) > 1 else "")
+                for column in zip(*rows))
+            print(f"| **mean** | {searcher} | {scheduler} | {workers} | {cells} |", flush=True)
 
 
 def keep(path, row):
@@ -109,28 +174,38 @@ def main():
     parser.add_argument("--searcher", action="append")
     parser.add_argument("--workers", default="1,4,16,64")
     parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--samples", type=int)
     parser.add_argument("--trainings", type=float)
     parser.add_argument("--metric", default="val_accuracy")
     parser.add_argument("--mode", default="max")
     parser.add_argument("--param-space", type=pathlib.Path)
+    parser.add_argument("--epochs", type=int)
     parser.add_argument("--rows", type=pathlib.Path)
     options = parser.parse_args()
     tasks = options.task or sorted(file.name.split(".")[0]
                                    for file in options.dir.glob("*.curves.csv.gz"))
     if not tasks:
         sys.exit(f"schedulers.py: there is no *.curves.csv.gz in {options.dir}")
-    print("| Task | Searcher | Scheduler | Workers | s to target | Reached | Best | Trials | Iterations |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory(prefix="tune-schedulers-") as scratch:
+        tables = {}
         for task in tasks:
-            joined = pathlib.Path(scratch) / f"{task}.csv"
+            joined = tables[task] = pathlib.Path(scratch) / f"{task}.csv"
             configs = options.dir / f"{task}.configs.csv.gz"
             curves = options.dir / f"{task}.curves.csv.gz"
             if configs.exists():
                 join(configs, curves, joined)
             else:
                 joined.write_bytes(gzip.decompress(curves.read_bytes()))
+            if options.epochs:
+                with_even_epochs(joined)
+        if options.epochs:
+            for searcher in options.searcher or ["random"]:
+                print_regrets(options, tasks, tables, searcher)
+            return
+        print("| Task | Searcher | Scheduler | Workers | s to target | Reached | Best | Trials | Iterations |")
+        print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        for task, joined in tables.items():
             best = best_of(joined, options)
             for searcher in options.searcher or ["random"]:
                 for line in simulate(options, joined, searcher):

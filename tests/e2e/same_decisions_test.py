@@ -94,6 +94,17 @@ class SameDecisions(KilledCase):
                 # In the middle of a lower range, where cma_es begins, no trial ends early.
                 self.experiment_of(searcher, lowest=3.8)
 
+    def test_freeze_thaw_starts_and_thaws_the_same_however_often_its_driver_was_killed(self):
+        self.spec(num_samples=8, scheduler={"type": "freeze_thaw", "max_t": ITERATIONS}, param_space={
+            "rate": {"uniform": [3.6, 4.0]}, "start": {"uniform": [0.1, 0.9]}})
+        self.assert_kills_change_nothing()
+        # It was the searcher that had paused trials go on, and not all of them to the end.
+        for name in ("undisturbed", "killed"):
+            thawed = [event["trial"] for event in self.events(name)
+                      if event["e"] == "attempt" and event.get("by_searcher")]
+            self.assertGreater(len(thawed), 5)
+        self.assertIn("PAUSED", {trial[1] for trial in self.endings("killed")[0]})
+
     def experiment_of(self, searcher, lowest=3.6):
         for name in ("undisturbed", "killed"):
             shutil.rmtree(self.path("results", name), ignore_errors=True)

@@ -18,6 +18,10 @@ class Schedulers(DriverCase):
             checkpoint_config={"num_to_keep": 1})
         self.write("spec.json", spec)
 
+    def kept_searcher(self):
+        with open(self.path("results/spec/experiment.json"), encoding="utf-8") as file:
+            return json.load(file)["searcher"]["type"]
+
     def trials(self):
         return self.json("ls", "results/spec")
 
@@ -40,6 +44,31 @@ class Schedulers(DriverCase):
         refused = self.tune("resume", "results/spec", "--trial", "0", expect=2).err
         self.assertIn("it has reached max_t of its scheduler, at iteration 16", refused)
         self.assertEqual(self.trials()[0]["training_iteration"], 16)
+
+    def test_freeze_thaw_brings_its_searcher_and_leaves_what_it_does_not_want_paused(self):
+        spec = self.quadratic(param_space={"lr": {"uniform": [0.001, 0.1]}}, num_samples=8,
+                              max_concurrent_trials=2, resources={"cpu": 2},
+                              scheduler={"type": "freeze_thaw", "max_t": 9})
+        for wrong, why in [({"searcher": "tpe"}, "leave 'searcher' out"),
+                           ({"searcher": "freeze_thaw", "scheduler": "asha"}, "needs the scheduler 'freeze_thaw'")]:
+            self.write("spec.json", {**spec, **wrong})
+            self.assertIn(why, self.tune("run", "spec.json", expect=2).err)
+        self.write("spec.json", spec)
+        done = self.tune("run", "spec.json", "--progress", "none")
+        self.assertIn("results/spec is finished", done.out + self.tune("run", "spec.json", "--resume", "auto").out)
+        self.assertNotIn("the searcher waits for results", done.out + done.err)
+        self.assertEqual(self.kept_searcher(), "freeze_thaw")
+        trials = self.trials()
+        self.assertEqual(len(trials), 8)
+        self.assertGreaterEqual(sum(t["training_iteration"] == 9 for t in trials), 1)
+        self.assertEqual({t["state"] for t in trials if t["training_iteration"] < 9}, {"PAUSED"})
+        self.assert_each_iteration_stands_once()
+
+    def test_bohb_brings_its_searcher(self):
+        self.write("spec.json", self.quadratic(param_space={"lr": {"uniform": [0.001, 0.1]}}, num_samples=11,
+                                               scheduler={"type": "bohb", "max_t": 3}))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.assertEqual(self.kept_searcher(), "bohb")
 
     def test_asha_promotion_resumes_the_promoted_and_leaves_the_others_paused(self):
         scheduler = {"type": "asha_promotion", "max_t": 9, "reduction_factor": 3}

@@ -76,6 +76,20 @@ class Simulate(Case):
             error = self.tune("simulate", "--curves", "c.csv", *METRIC, *searched, wrong, expect=2)
             self.assertIn(expected, error.err)
 
+    def test_freeze_thaw_brings_its_searcher(self):
+        words = ("--scheduler", '{"type":"freeze_thaw","max_total_t":60},fifo', "--launch-s", "1", "--save-s", "1")
+        space = ("--param-space", "space.json")
+        self.write("space.json", {"x": {"randint": [1, 28]}})
+        thawing, whole = self.outcomes(*words, *space)
+        self.assertGreaterEqual(thawing["iterations"], 60)
+        self.assertLess(thawing["iterations"], 64)  # the last stretch is trained
+        self.assertLess(thawing["trials"], 27)
+        self.assertEqual(whole["iterations"], 27 * 9)
+        for more, expected in [((), "a searcher needs a param space"),
+                               ((*space, "--searcher", "tpe"), "leave 'searcher' out")]:
+            error = self.tune("simulate", "--curves", "c.csv", *METRIC, *words, *more, expect=2)
+            self.assertIn(expected, error.err)
+
     def test_says_what_a_budget_bought(self):
         lines = self.outcomes("--time-budget-s", "100,20", "--target", "1")
         self.assertEqual([line["time_budget_s"] for line in lines], [20, 100])

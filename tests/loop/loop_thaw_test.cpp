@@ -129,6 +129,38 @@ TEST_CASE("What the user has paused no searcher has go on", "[loop][thaw][hold]"
   CHECK(harness.trial(0).iteration == 3);
 }
 
+TEST_CASE("A searcher is told what the user pauses and lets go on", "[loop][thaw][hold]") {
+  struct Told : ThawingSearcher {
+    Told(int n, bool is_slow, std::string& told) : ThawingSearcher(n, n, is_slow), told_(told) {}
+    void on_trial_hold(TrialId id, bool released) override {
+      told_ += (released ? "+" : "-") + std::to_string(index_of(id)) + " ";
+      if (released) ThawingSearcher::on_trial_pause(id, {});
+    }
+    /// What is held is not asked for: it would be passed over, and the search at its end.
+    void on_trial_pause(TrialId id, const Observation& last) override {
+      if (told_.ends_with("-" + std::to_string(index_of(id)) + " ")) {
+        on_trial_end(id, last, Ended::stopped);
+      } else {
+        ThawingSearcher::on_trial_pause(id, last);
+      }
+    }
+    std::string& told_;
+  };
+  using Kind = ControlRequest::Kind;
+  const bool is_slow = GENERATE(false, true);
+  std::string told;
+  Thawed harness(is_slow);
+  harness.make_searcher = [&](int n) { return std::make_unique<Told>(n, is_slow, told); };
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1})", .takes_s = 10};
+  };
+  harness.wishes = {{5, {.kind = Kind::pause, .trial = TrialId{0}}},
+                    {25, {.kind = Kind::unpause, .trial = TrialId{0}}}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(told == "-0 +0 ");
+  CHECK(harness.trial(0).iteration == 3);
+}
+
 TEST_CASE("A trial that cannot go on is passed over, and asked for again after its next news",
           "[loop][thaw]") {
   // It is asked for while it runs.

@@ -44,6 +44,7 @@ const std::vector<Named>& kernels() {
        },
        {2, 0.5, 9, 1.3, 0.01}},
       {"time varying", [] { return make_time_varying_kernel(3); }, {1.5, 0.4, 0.3, 0.02}},
+      {"learning curves", [] { return make_curve_kernel({false}); }, {2, 1.4, 0.3, 0.8, 0.01}},
   };
   return all;
 }
@@ -88,6 +89,23 @@ TEST_CASE("The time-varying covariance is the one of its paper", "[gp]") {
   CHECK(out[0] == Approx(2 * std::exp(-0.3 * 0.3 / (2 * 0.25))));
   CHECK(out[1] ==
         Approx(2 * std::exp(-(0.4 * 0.4 + 0.3 * 0.3) / (2 * 0.25)) * std::pow(0.81, 0.5 / 2)));
+}
+
+TEST_CASE("Learning curves have a mean curve in common, like configs more, and one curve most",
+          "[gp]") {
+  const auto kernel = make_curve_kernel({false, true});
+  const double values[] = {1 / 0.25, 1, 2, 0.3, 1.5};  // lengths 0.5 and 1
+  kernel->set(values);
+  CHECK(kernel->variance() == Approx(3.3));
+  // Config, category, log of the time, number of the curve: dimension by dimension.
+  const double points[] = {0.2, 0.2, 90, 0, 0, 1, -1, -1, -1, 7, 8, 9};
+  const double x[] = {0.2, 0, -1 - 1.5 / std::sqrt(3), 7};
+  double out[3];
+  kernel->covariances(x, {points, 3, 3}, out);
+  const double by_time = 2 * std::exp(-1);
+  CHECK(out[0] == Approx(by_time * 3.3));
+  CHECK(out[1] == Approx(by_time * 3));
+  CHECK(out[2] == Approx(by_time));
 }
 
 TEST_CASE("Without noise the posterior goes through the points and is certain there", "[gp]") {

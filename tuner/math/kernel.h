@@ -50,4 +50,13 @@ std::unique_ptr<Kernel> make_matern_kernel(std::vector<bool> categorical);
 /// Hyperparameters: v, l, e; e below 1.
 std::unique_ptr<Kernel> make_time_varying_kernel(std::size_t dimensions);
 
+/// For learning curves of configs (after Swersky, Snoek and Adams, "Freeze-Thaw Bayesian
+/// Optimization", 2014, with a product over time in the place of their exponential decay):
+/// M(t, t') * (1 + a * K(x, x') + [same curve] * s). K is the Matern kernel above with variance 1;
+/// M a Matern with nu = 3/2 of the length l. So all curves have a mean curve in common, those of
+/// like configs have more, and one alone the rest. Coordinates: those of the config; the logarithm
+/// of the time t, as a share of the longest; the number of the curve. Hyperparameters: the inverse
+/// squared lengths of the config's dimensions, then a, s and l.
+std::unique_ptr<Kernel> make_curve_kernel(std::vector<bool> categorical);
+
 }  // namespace tune

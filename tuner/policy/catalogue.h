@@ -40,7 +40,11 @@ struct PolicyContext {
   Resources resources_per_trial = {};
   std::optional<std::int64_t> max_concurrent_trials = {};
   Json scheduler = Json::object();  ///< for searchers that go with one
+  Json searcher = Json::object();   ///< for schedulers that go with one; empty: any
   std::vector<Constraint> constraints = {};
+  /// Nothing but these can be tried, each once, as in a simulation of known curves; empty: whatever
+  /// the space has. Who does not look at it gets the nearest ones.
+  std::vector<Json> only_configs = {};
   /// For the choice of a searcher: there are known trials (warm start).
   bool knows_trials = false;
   /// Some of the above is missing because it was wrong: do not complain about what depends on it.

@@ -68,8 +68,18 @@ class Searcher {
   /// result in between, may be faster. One of a trial that there is not ends the run.
   virtual Answer suggest(TrialId id) = 0;
 
+  /// The same where no new trial may come, as there are as many as were asked for: never a
+  /// Suggestion. Changes nothing.
+  virtual Answer suggest_waiting() { return Exhausted{}; }
+
   /// A Resume of this searcher's is carried out: an attempt of the trial begins.
   virtual void on_trial_resume(TrialId id) { (void)id; }
+
+  /// The user has paused the trial, which nobody can have go on until it is `released`.
+  virtual void on_trial_hold(TrialId id, bool released) {
+    (void)id;
+    (void)released;
+  }
 
   /// The trial has this config (JSON text), suggested by this searcher or not. Called again when a
   /// scheduler has given the trial another config: later results are of that config.

@@ -75,19 +75,31 @@ std::vector<Suggestion> rows_of(const CurveTable& table, const std::vector<std::
   return rows;
 }
 
+/// Some do nothing without a searcher of theirs.
+bool needs_searcher(const Json& scheduler) {
+  return scheduler.value("type", Json()) == "freeze_thaw";
+}
+
 /// `taken`, by trial, has the order of the table's curves until the searcher has decided.
 std::unique_ptr<Searcher> make_searcher(const ExperimentSpec& spec, const Catalogue& catalogue,
                                         const CurveTable& table, const Json& searcher,
                                         std::vector<std::size_t>& taken) {
+  if (searcher.is_null() && needs_searcher(spec.scheduler)) {
+    return make_searcher(spec, catalogue, table, {{"type", "freeze_thaw"}}, taken);
+  }
   if (searcher.is_null()) return make_rows(rows_of(table, taken));
   std::vector<Problem> problems;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
   PolicyContext context{space, spec.objectives, spec.num_samples, spec.seed};
   context.scheduler = spec.scheduler;
+  for (const Curve& curve : table.curves) context.only_configs.push_back(curve.config);
   context.max_concurrent_trials = static_cast<std::int64_t>(spec.resources.at("cpu"));
   auto inner =
       make_policy(searcher, "--searcher", "searcher", catalogue.searchers, context, problems);
   if (!problems.empty()) throw user_error(problems[0].pointer + ": " + problems[0].sentence);
+  if (space.leaves().empty()) {
+    throw user_error("a searcher needs a param space, in the spec or as --param-space");
+  }
   if (space.has_grid()) throw user_error("/param_space: no searcher goes through a grid of curves");
   require_tries(space, searcher);
   std::vector<std::size_t> all(table.curves.size());
@@ -220,7 +232,8 @@ std::vector<ReplayMark> replay_curves(const ExperimentSpec& given, const Catalog
   SimulationOptions simulation;
   simulation.directory = options.directory;
   simulation.searcher = make_searcher(spec, catalogue, table, options.searcher, taken);
-  spec.searcher = {{"type", "random"}};  // in name only
+  // In name only: `simulation.searcher` is asked.
+  spec.searcher = {{"type", needs_searcher(spec.scheduler) ? "freeze_thaw" : "random"}};
   simulation.callbacks.push_back(std::make_unique<Watch>(*objective, options, marks));
   SimulatedProgram program;
   program.step = Replay(table, taken);

@@ -349,9 +349,14 @@ class SpecParser {
                 to_bytes, config.max_checkpoint_bytes);
   }
 
-  void parse_policies(const PolicyContext& context) {
+  void parse_policies(PolicyContext context) {
     const Json* searcher = top_.find("searcher");
     const Json* scheduler = top_.find("scheduler");
+    Json typed = scheduler ? *scheduler : spec_.scheduler;
+    if (base_ && !read_policy_file(*base_, "/scheduler", typed, problems_)) return;
+    if (base_) resolve_program_policy(*base_, typed);
+    // Some go together: each is made with the other's object at hand.
+    context.scheduler = with_type(typed);
     Json chosen = searcher ? *searcher : spec_.searcher;
     if (base_) resolve_program_policy(*base_, chosen);
     choose_searcher(chosen, context);
@@ -360,10 +365,8 @@ class SpecParser {
       spec_.searcher = chosen;  // which it would be, and so with which options, is not known
     } else {
       spec_.searcher = parse_typed(chosen, "/searcher", "searcher", catalogue_.searchers, context);
+      context.searcher = with_type(spec_.searcher);
     }
-    Json typed = scheduler ? *scheduler : spec_.scheduler;
-    if (base_ && !read_policy_file(*base_, "/scheduler", typed, problems_)) return;
-    if (base_) resolve_program_policy(*base_, typed);
     spec_.scheduler = parse_typed(typed, "/scheduler", "scheduler", catalogue_.schedulers, context);
     if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
     if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
@@ -386,6 +389,13 @@ class SpecParser {
     }
     searcher["type"] = std::move(choice.type);
     spec_.searcher_reason = std::move(choice.reason);
+  }
+
+  /// A policy's object; empty of what is none.
+  static Json with_type(const Json& policy) {
+    if (policy.is_string()) return {{"type", policy}};
+    const bool is_typed = policy.is_object() && policy.value("type", Json()).is_string();
+    return is_typed ? policy : Json::object();
   }
 
   static bool is_auto(const Json& searcher) {

@@ -95,7 +95,8 @@ struct Contender {
 
 /// Schedulers that cut training off at `max_t` want to know where it ends anyway.
 void fill_in_max_t(Json& scheduler, std::size_t longest) {
-  const std::vector<std::string> with_max_t = {"asha", "asha_promotion", "hyperband", "bohb"};
+  const std::vector<std::string> with_max_t = {"asha", "asha_promotion", "hyperband", "bohb",
+                                               "freeze_thaw"};
   const std::string type = scheduler.value("type", "");
   const bool has_one = std::find(with_max_t.begin(), with_max_t.end(), type) != with_max_t.end();
   const bool is_by_iteration =
@@ -205,7 +206,12 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
   for (const auto& contender : contenders) {
     make_policy(contender.scheduler, "--scheduler", "scheduler", catalogue.schedulers,
-                {space, spec.objectives, spec.num_samples, spec.seed}, problems);
+                {.space = space,
+                 .objectives = spec.objectives,
+                 .num_samples = spec.num_samples,
+                 .seed = spec.seed,
+                 .searcher = searcher ? options.searcher : Json::object()},
+                problems);
     spec.scheduler = contender.scheduler;
     for (const auto& doubt : warnings_about(spec)) {
       if (doubt.pointer.starts_with("/scheduler")) complain("notice: " + doubt.sentence);

@@ -30,6 +30,7 @@ PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space) {
           .resources_per_trial = spec.resources_per_trial,
           .max_concurrent_trials = spec.max_concurrent_trials,
           .scheduler = spec.scheduler,
+          .searcher = spec.searcher,
           .constraints = constraints_of(spec)};
 }
 

@@ -195,6 +195,8 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
   } else if (const auto* exploited = std::get_if<TrialExploited>(&event.body)) {
     searcher.on_exploit(exploited->trial, exploited->exploit.config);
     scheduler->on_order(experiment.trial(exploited->trial));
+  } else if (const auto* held = std::get_if<TrialHeld>(&event.body)) {
+    searcher.on_trial_hold(held->trial, held->released);
   } else if (std::holds_alternative<SpecChanged>(event.body)) {
     change(experiment.spec_changes());
   }

@@ -112,6 +112,10 @@ void Suggester::on_trial_resume(TrialId trial) {
   tell({.what = Told::What::resume, .trial = trial});
 }
 
+void Suggester::on_trial_hold(TrialId trial, bool released) {
+  tell({.what = released ? Told::What::release : Told::What::hold, .trial = trial});
+}
+
 void Suggester::on_stop(TrialId trial) {
   const auto found = live_.find(trial);
   if (found != live_.end()) found->second = true;
@@ -192,9 +196,10 @@ Answer Suggester::suggest(TrialId trial) {
 void Suggester::tell(Told told) {
   using What = Told::What;
   // After one of these the searcher may have an answer where it had none.
-  if (told.what == What::result || told.what == What::pause || told.what == What::end) {
-    in_vain_ = false;
-  }
+  const bool is_news = told.what == What::result || told.what == What::pause ||
+                       told.what == What::end || told.what == What::hold ||
+                       told.what == What::release;
+  if (is_news) in_vain_ = false;
   if (workers_ == nullptr || !is_slow_) {
     apply(blaming([&] { return perform(told); }));
     return;
@@ -244,6 +249,10 @@ Suggester::Reply Suggester::perform(Told& told) {
     }
     case Told::What::resume:
       searcher_->on_trial_resume(told.trial);
+      break;
+    case Told::What::hold:
+    case Told::What::release:
+      searcher_->on_trial_hold(told.trial, told.what == Told::What::release);
       break;
     case Told::What::result:
       searcher_->on_result(told.trial, told.observation);

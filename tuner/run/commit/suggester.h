@@ -44,7 +44,8 @@ class Suggester {
   void on_exploit(TrialId trial, const std::string& new_config);
   void on_result(const Trial& trial, const Result& result);
   void on_trial_resume(TrialId trial);  ///< since this has answered so
-  void on_stop(TrialId trial);          ///< the trial is ended before its training is complete
+  void on_trial_hold(TrialId trial, bool released);
+  void on_stop(TrialId trial);  ///< the trial is ended before its training is complete
   void on_trial_pause(const Trial& trial);
   /// `is_of_machine`: it has failed, and that was the machine's fault.
   void on_trial_end(const Trial& trial, bool is_of_machine = false);
@@ -76,7 +77,19 @@ class Suggester {
 
  private:
   struct Told {
-    enum class What { ask, add, add_by_hand, resume, result, pause, end, change, save } what;
+    enum class What {
+      ask,
+      add,
+      add_by_hand,
+      resume,
+      hold,
+      release,
+      result,
+      pause,
+      end,
+      change,
+      save
+    } what;
     TrialId trial{};
     std::string config = {};
     Observation observation = {};
