@@ -305,6 +305,18 @@ TEST_CASE("A longer name with the metric as its end is remarked upon after three
                                "the metric 'val_loss' so far: is one meant?"});
 }
 
+TEST_CASE("Results of two phases that stand in the lines above are told", "[unit][plain]") {
+  const std::string epoch = "Training\nval_loss: 3\nValidation\nval_loss: 2\n";
+  CHECK(remarks_on(epoch, 0).empty());
+  const auto remarks = remarks_on(epoch + epoch, 0);
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks.front() ==
+        "prints 'val_loss' for several phases, and not in front of it which, such as 'val_loss: 2' "
+        "below 'Validation' and 'val_loss: 3' below 'Training': each is a result, so an epoch has "
+        "several, and the curve mixes them. If one of them is meant, print it under a name of its "
+        "own, or say how its lines are read: \"metrics\" (docs/plain.md)");
+}
+
 TEST_CASE("Whoever prints numbers for a minute and never the metric is told how one is read",
           "[unit][plain]") {
   const std::string text = "lr: 0.1\nthe validation loss was 0.91, in 3 s\nbye\n";

@@ -145,6 +145,13 @@ const char* to_string(Phase phase) {
   return "";
 }
 
+Phase phase_named_in(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::size_t at = 0;
+  return phase_in(small, at);
+}
+
 std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name,
                                         bool overwritten) {
   const auto at = place_of_number(line, name);

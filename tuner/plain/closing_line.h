@@ -18,6 +18,8 @@ enum class Phase {
   validation,
 };
 const char* to_string(Phase phase);
+/// That of the last word in `text` that names one by itself: "training_iteration" does not.
+Phase phase_named_in(std::string_view text);
 
 /// A line that has closed a result, as far as it tells what kind of a result that is.
 struct ClosingLine {

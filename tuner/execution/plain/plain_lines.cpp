@@ -237,7 +237,10 @@ void PlainSession::read_line(const Taken& line) {
   std::erase_if(joining_, [this](const auto& each) { return !reader_.waits_for(each.first); });
   said_again_.see(line.log, line.text);
   const bool waits = reader_.waits_for(reader_.lines());
-  if (!metrics && !waits) return;
+  if (!metrics && !waits) {
+    unread_phase_.see(line.text);
+    return;
+  }
   Printed printed{line.text, closing_of(line.text, line.overwritten && !line.is_open),
                   {},        line.log,
                   line.end,  time_of(line.log, line.end)};

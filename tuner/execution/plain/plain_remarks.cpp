@@ -228,6 +228,20 @@ void PlainSession::remark_interleaved(const Printed& printed) {
            named_ + "', or say how its lines are read: \"metrics\" (docs/plain.md)"});
 }
 
+/// Not told apart: a title may stand above the lines of one epoch alone, or above all of a program.
+void PlainSession::remark_unread_phase(const Printed& printed) {
+  if (!printed.closing) return;
+  const auto two = unread_phase_.take(*printed.closing, printed.line);
+  if (!two) return;
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::several_kinds,
+       "prints '" + named_ + "' for several phases, and not in front of it which, such as " +
+           two->usual + " and " + two->other +
+           ": each is a result, so an epoch has several, and the curve mixes them. If one of them "
+           "is meant, print it under a name of its own, or say how its lines are read: "
+           "\"metrics\" (docs/plain.md)"});
+}
+
 void PlainSession::say_odd_count(double iteration) {
   if (std::exchange(has_said_odd_count_, true)) return;
   std::string number;

@@ -173,6 +173,7 @@ void PlainSession::weigh(Printed printed) {
     case Kind::result:
       remark_kinds();
       remark_interleaved(printed);
+      remark_unread_phase(printed);
       reader_.judged(keep(std::move(printed)));
       return;
   }

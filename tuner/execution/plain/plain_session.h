@@ -25,6 +25,7 @@
 #include "tuner/plain/said_again.h"
 #include "tuner/plain/save_fold.h"
 #include "tuner/plain/unread_metric.h"
+#include "tuner/plain/unread_phase.h"
 #include "tuner/process/process.h"
 
 namespace tune {
@@ -174,6 +175,7 @@ class PlainSession {
   void remark_other(std::string_view line);
   void remark_kinds();
   void remark_interleaved(const Printed& printed);
+  void remark_unread_phase(const Printed& printed);
   void say_odd_count(double iteration);
   void remark_skipped(std::int64_t first, std::int64_t last, std::string_view line);
   void say_unknown_order(std::vector<Wakeup>& wakeups);
@@ -203,6 +205,7 @@ class PlainSession {
   };
   ProcessRanks ranks_;
   InterleavedLines interleaved_;
+  UnreadPhase unread_phase_;
   std::optional<Taken> ranked_;   ///< a line that waits, see ProcessRanks
   std::vector<Save> held_saves_;  ///< behind those, or behind what is not read or has not ended
   std::vector<Log> logs_;
