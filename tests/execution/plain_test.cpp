@@ -235,12 +235,13 @@ namespace {
 /// What is remarked of a program that has printed `text` and runs for `age_s`.
 std::vector<std::string> remarks_on(const std::string& text, Seconds age_s,
                                     const std::vector<std::string>& others = {},
-                                    bool has_ended = false) {
+                                    bool has_ended = false,
+                                    std::vector<std::string> closing = {"val_loss"}) {
   const TempDir dir;
   const auto log = dir.path() / "log";
   std::ofstream(log) << text;
   PlainHabits habits;
-  PlainReading reading{{{"val_loss", ""}}, {"val_loss"}};
+  PlainReading reading{{{"val_loss", ""}}, std::move(closing)};
   for (const std::string& other : others) reading.metrics.push_back({other, ""});
   PlainSession session(LaunchId(1), reading, habits, log, log);
   session.begin(0, 0);
@@ -315,6 +316,16 @@ TEST_CASE("Results of two phases that stand in the lines above are told", "[unit
         "below 'Validation' and 'val_loss: 3' below 'Training': each is a result, so an epoch has "
         "several, and the curve mixes them. If one of them is meant, print it under a name of its "
         "own, or say how its lines are read: \"metrics\" (docs/plain.md)");
+}
+
+TEST_CASE("Of several metrics the lines of results tell their phases, and no lines of the others",
+          "[unit][plain]") {
+  const auto remarks_of = [](const std::string& epoch) {
+    return remarks_on(epoch + epoch + epoch, 0, {"val_acc"}, false, {"val_loss", "val_acc"});
+  };
+  CHECK(remarks_of("val_loss: 3\ntest val_loss: 2\nval_acc: 1\ntest val_acc: 4\n").empty());
+  CHECK(remarks_of("Train:\nval_loss: 3\nval_acc: 1\nTest:\nval_loss: 2\nval_acc: 4\n").size() ==
+        1);
 }
 
 TEST_CASE("Whoever prints numbers for a minute and never the metric is told how one is read",

@@ -314,7 +314,10 @@ TEST_CASE("The phase that counts of each metric is known to the trials behind",
   CHECK(results_of(first, {"val acc: 9", "loss: {}", "acc: {}"}) == "11 22 ");
   MetricReader second(reading, counted);
   CHECK_FALSE(second.read("val acc: 9", false));
+  CHECK(second.has_closing());
   CHECK_FALSE(second.read("loss: 1", false));
+  CHECK_FALSE(second.read("Validation", false));
+  CHECK_FALSE(second.has_closing());
   CHECK(second.read("acc: 1", false));
   CHECK(second.joined_phase() == Phase::unnamed);
 }

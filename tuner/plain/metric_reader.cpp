@@ -125,6 +125,7 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   ++lines_;
   of_line_.clear();
   joined_phase_.reset();
+  has_closing_ = false;
   std::fill(forms_->of_line.begin(), forms_->of_line.end(), std::nullopt);
   const bool is_json = !is_quoted && read_json(line);
   forms_->table.read(is_quoted || is_json ? "" : line, reading_.metrics);
@@ -416,7 +417,10 @@ std::size_t MetricReader::times_waiting() const {
 }
 
 void MetricReader::set(std::string_view name, double value, std::string_view text) {
-  if (reading_.closing.size() > 1 && is_closing(name)) ++times_[std::string(name)];
+  if (is_closing(name)) {
+    has_closing_ = true;
+    if (reading_.closing.size() > 1) ++times_[std::string(name)];
+  }
   if (!never_read_.empty()) std::erase(never_read_, name);
   put(of_line_, {std::string(name), value, whole_number_in(text, name, value)});
 }

@@ -75,6 +75,8 @@ class MetricReader {
   /// known from them, and all else is forgotten.
   void begin_launch();
 
+  /// Whether the line that was read last has a number of one of `closing`.
+  bool has_closing() const { return has_closing_; }
   /// Whether the line that was read last is a row of a table with `metric`.
   bool is_row(std::string_view metric) const;
 
@@ -122,6 +124,7 @@ class MetricReader {
   std::vector<Joined> late_;           ///< see take_late
   std::size_t lines_ = 0;
   std::optional<Phase> joined_phase_;
+  bool has_closing_ = false;
   std::map<std::string, std::size_t, std::less<>> times_;  ///< those of `closing` since then
   std::size_t most_times_ = 0;                             ///< before a result
   std::vector<double> last_;                               ///< of `closing`, in the last result

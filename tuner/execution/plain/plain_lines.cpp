@@ -238,7 +238,7 @@ void PlainSession::read_line(const Taken& line) {
   said_again_.see(line.log, line.text);
   const bool waits = reader_.waits_for(reader_.lines());
   if (!metrics && !waits) {
-    unread_phase_.see(line.text);
+    if (!reader_.has_closing()) unread_phase_.see(line.text);
     return;
   }
   Printed printed{line.text, closing_of(line.text, line.overwritten && !line.is_open),
