@@ -1,6 +1,7 @@
 // Programs that know nothing of the driver: what they print answers the steps.
 #include <signal.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/execution/session.h"
@@ -326,6 +327,44 @@ TEST_CASE("Of several metrics the lines of results tell their phases, and no lin
   CHECK(remarks_of("val_loss: 3\ntest val_loss: 2\nval_acc: 1\ntest val_acc: 4\n").empty());
   CHECK(remarks_of("Train:\nval_loss: 3\nval_acc: 1\nTest:\nval_loss: 2\nval_acc: 4\n").size() ==
         1);
+}
+
+TEST_CASE("Two logs, each with one phase of several metrics, tell no phase to who goes on",
+          "[unit][plain]") {
+  const TempDir dir;
+  const auto out = dir.path() / "out", err = dir.path() / "err";
+  std::ofstream(out) << "train loss: 1\ntrain acc: 1\ntrain loss: 2\ntrain acc: 2\n";
+  std::ofstream(err) << "val loss: 1\nval acc: 1\nval loss: 2\nval acc: 2\n";
+  PlainHabits habits;
+  PlainSession session(LaunchId(1), PlainReading{{{"loss", ""}, {"acc", ""}}, {"loss", "acc"}},
+                       habits, out, err);
+  session.begin(std::filesystem::file_size(out), std::filesystem::file_size(err));
+  protocol::Start start;
+  start.iteration = 2;
+  session.on_command(start);
+  CHECK(habits.phases.empty());
+}
+
+TEST_CASE("A trial says what its metrics lack, and nothing false of those that it has",
+          "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << "loss: 1\nloss: 2\n";
+  PlainHabits habits;
+  PlainSession session(LaunchId(1), PlainReading{{{"loss", ""}, {"acc", ""}}, {"loss", "acc"}},
+                       habits, log, log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  session.read();
+  session.end(ExitStatus{});
+  session.on_command(protocol::Step{});
+  std::vector<Wakeup> said;
+  session.say(said);
+  const auto fault = std::find_if(said.begin(), said.end(), [](const Wakeup& wakeup) {
+    return std::holds_alternative<Faulted>(wakeup);
+  });
+  REQUIRE(fault != said.end());
+  CHECK(std::get<Faulted>(*fault).reason.find("for the metric 'acc'") != std::string::npos);
 }
 
 TEST_CASE("Whoever prints numbers for a minute and never the metric is told how one is read",

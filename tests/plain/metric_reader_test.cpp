@@ -343,6 +343,70 @@ TEST_CASE("A check before the training is no part of the first epoch's result",
   }
 }
 
+TEST_CASE("Who waits for the phase that counts hears of it from a trial beside it",
+          "[plain][metrics]") {
+  CountedPhases counted;
+  const PlainReading reading{{{"loss", ""}, {"acc", ""}}, {"loss", "acc"}};
+  MetricReader first(reading, counted), second(reading, counted);
+  for (MetricReader* const each : {&first, &second}) {
+    CHECK_FALSE(each->read("val loss: 1", false));
+    CHECK_FALSE(each->read("val acc: 1", false));
+  }
+  CHECK(results_of(first, {"val loss: 2", "val acc: 2"}, 1) == "11 22 ");
+  CHECK(results_of(second, {"val loss: 2", "val acc: 2"}, 1) == "11 22 ");
+}
+
+TEST_CASE("Lines of an epoch between which others repeat are all of their epoch",
+          "[plain][metrics]") {
+  CountedPhases counted;
+  const PlainReading reading{{{"loss", ""}, {"acc", ""}}, {"loss", "acc"}};
+  MetricReader both(reading, counted);
+  std::string found;
+  const auto note = [&](const Metrics& metrics) { found += metrics.text + " "; };
+  for (int epoch = 1; epoch <= 9; ++epoch) {
+    const std::string begin = "epoch " + std::to_string(epoch) + ": val ";
+    const std::string end = ": " + std::to_string(epoch);
+    for (const std::string& line :
+         {epoch % 3 == 0 ? begin + "acc" + end : "", begin + "loss" + end}) {
+      const auto metrics = both.read(line, false);
+      for (const auto& late : both.take_late()) note(*late.metrics);
+      if (metrics) note(*metrics);
+    }
+  }
+  CHECK(found == R"({"acc":3.0,"loss":3.0} {"acc":6.0,"loss":6.0} {"acc":9.0,"loss":9.0} )");
+}
+
+TEST_CASE("A check of one phase before the training mixes no phases", "[plain][metrics]") {
+  auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+  for (const char* const line : {"epoch 0: val acc: 9", "epoch 0: val loss: 9"}) {
+    CHECK_FALSE(both.read(line, false));
+  }
+  const std::vector<std::string> epoch = {"epoch {}: loss: {}", "epoch {}: val acc: 9",
+                                          "epoch {}: acc: {}", "epoch {}: val loss: 9"};
+  CHECK(results_of(both, epoch, 4) == "11 22 33 44 ");
+}
+
+TEST_CASE("The best so far, and a bar beside lines, are no part of a result of several metrics",
+          "[plain][metrics]") {
+  auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+  CHECK(results_of(both, {"loss: {}", "acc: {}", "Best acc: 9"}, 3) == "11 22 33 ");
+  CHECK_FALSE(both.read("loss: 4", false));
+  CHECK_FALSE(both.read("Best acc: 9", false));
+  CHECK(both.read("acc: 4", false)->find("acc") == 4.0);
+
+  auto bars = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+  const auto show = [&] { bars.read("Train: 100%|####| 4/4 [00:01<00:00, acc=9]", true); };
+  std::string found;
+  for (int epoch = 1; epoch <= 4; ++epoch) {
+    show();
+    found += results_of(bars,
+                        {"train loss: " + std::to_string(epoch),
+                         "train acc: " + std::to_string(epoch), "loss: 8", "acc: 8"},
+                        1);
+  }
+  CHECK(found.ends_with("88 88 "));
+}
+
 TEST_CASE("Metrics of which one comes more seldom have a result with each of that",
           "[plain][metrics]") {
   auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});

@@ -43,6 +43,15 @@ std::string judged(const Lines& lines, std::optional<Phase> counted = {},
   return kinds;
 }
 
+TEST_CASE("Lines of two phases on two streams are no repetition, however close their numbers are",
+          "[unit][plain]") {
+  CHECK(judged({{0, "val_loss: 6.011"},
+                {1, "test val_loss: 6.012"},
+                {0, "val_loss: 6.021"},
+                {1, "test val_loss: 6.022"},
+                {0, "val_loss: 6.031"}}) == "roror");
+}
+
 TEST_CASE("What a program says on both of its streams counts once", "[unit][plain]") {
   CHECK(judged({{0, "1 val_loss: 0.5"},
                 {1, "INFO val_loss=0.5"},

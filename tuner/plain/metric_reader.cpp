@@ -14,6 +14,7 @@
 #include "tuner/plain/named_number.h"
 #include "tuner/plain/no_result.h"
 #include "tuner/plain/own_count.h"
+#include "tuner/plain/printed_counts.h"
 #include "tuner/plain/printed_number.h"
 #include "tuner/plain/table_reader.h"
 
@@ -47,6 +48,27 @@ std::unique_ptr<RE2> compile(const std::string& expression) {
   RE2::Options options;
   options.set_log_errors(false);
   return std::make_unique<RE2>(expression, options);
+}
+
+/// "epoch 3" or "[3", where lines of one epoch have the same; a number alone may be anything.
+std::string count_of_epoch(std::string_view line) {
+  const std::string text = without_times(line);
+  std::string count = count_in(text);
+  if (count.empty()) return count;
+  const std::string_view behind =
+      std::string_view(text).substr(std::min(count.size(), text.size()));
+  const bool is_in_brackets = count.front() == '[' &&
+                              count.find_first_not_of("0123456789", 1) == count.npos &&
+                              behind.find_first_of("]/") == 0;
+  return is_letter(count.front()) || is_in_brackets ? count : "";
+}
+
+/// Whether what the line says of `name` is the best so far, or what the training has come to.
+bool names_the_best(std::string_view line, std::string_view name) {
+  NamedNumber found = find_number(line, name, NumberForm::colon);
+  if (found.is_none()) found = find_number(line, name, NumberForm::blank);
+  return found.is_best ||
+         (line.size() > 5 && (line.starts_with("Final") || line.starts_with("final")));
 }
 
 }  // namespace
@@ -187,7 +209,6 @@ void MetricReader::begin_launch() {
   of_line_.clear();
   pending_.clear();
   late_.clear();
-  times_.clear();
   last_.clear();
   remarks_.clear();
   noted_.reset();
@@ -197,17 +218,15 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
   using Line = EpochSteps::Line;
   const Line kind = is_by_name_ ? of.steps.take(line) : Line::other;
   if (kind == Line::title) {
-    take_closed(line);  // what it has beside, such as a count
+    take_closed(line, overwritten);  // what it has beside, such as a count
     of.has_epochs_result = false;
     if (!std::exchange(of.is_part, false)) return std::nullopt;
     is_unchanged(of.shown);
     return metrics_of(std::exchange(of.shown, {}));
   }
-  std::vector<PrintedValue> closed = take_closed(line);
+  std::vector<PrintedValue> closed = take_closed(line, overwritten);
   if (closed.empty()) return std::nullopt;
   forget_forms_before_line();
-  for (const auto& [name, times] : times_) most_times_ = std::max(most_times_, times - 1);
-  times_.clear();
   if (kind != Line::other) {
     if (of.has_epochs_result) return std::nullopt;
     if (!of.is_part) of.shown.clear();
@@ -229,14 +248,14 @@ std::optional<Metrics> MetricReader::close(std::string_view line, bool overwritt
 
 /// The numbers of the result that the line which was read last closes, if it closes one. What waits
 /// for others is no part of a line that has all.
-std::vector<PrintedValue> MetricReader::take_closed(std::string_view line) {
+std::vector<PrintedValue> MetricReader::take_closed(std::string_view line, bool overwritten) {
   const auto& names = reading_.closing;
   const auto has_all = [&](const std::vector<PrintedValue>& values) {
     return std::all_of(names.begin(), names.end(),
                        [&](const auto& name) { return find(values, name) != nullptr; });
   };
   if (names.size() > 1) {
-    if (!has_all(of_line_)) return take_joined(line);
+    if (!has_all(of_line_)) return take_joined(line, overwritten);
     note_late(join_->settle());
     pending_ = join_->release();
   }
@@ -244,15 +263,18 @@ std::vector<PrintedValue> MetricReader::take_closed(std::string_view line) {
   return has_all(pending_) ? std::exchange(pending_, {}) : std::vector<PrintedValue>();
 }
 
-std::vector<PrintedValue> MetricReader::take_joined(std::string_view line) {
+std::vector<PrintedValue> MetricReader::take_joined(std::string_view line, bool overwritten) {
   if (of_line_.empty()) return {};
   const bool may_close = std::any_of(of_line_.begin(), of_line_.end(),
                                      [&](const auto& value) { return is_closing(value.name); });
-  const std::string count = may_close ? count_in(line) : "";
+  const std::string count = may_close ? count_of_epoch(line) : "";
+  const bool of_bar = may_close && is_bar(line, overwritten);
   for (PrintedValue& value : of_line_) {
     if (!is_closing(value.name)) continue;
-    if (!count.empty() && is_letter(count.front())) value.count = count;
+    value.count = count;
+    value.is_bar = of_bar;
     if (const auto closing = closing_line(line, value.name)) value.phase = closing->phase;
+    value.sums_up = value.sums_up || names_the_best(line, value.name);
   }
   std::vector<ResultJoin::Result> results = join_->take(lines_, std::exchange(of_line_, {}));
   std::vector<PrintedValue> closed;
@@ -266,7 +288,6 @@ std::vector<PrintedValue> MetricReader::take_joined(std::string_view line) {
 }
 
 void MetricReader::note_late(std::vector<ResultJoin::Result> results) {
-  if (!results.empty()) times_.clear();
   for (ResultJoin::Result& result : results) {
     late_.push_back({result.line, metrics_of(std::move(result.values)), result.phase});
   }
@@ -300,7 +321,7 @@ std::optional<MetricReader::Last> MetricReader::finish() {
 
 std::optional<Metrics> MetricReader::metrics_of(std::vector<PrintedValue> values) {
   Json object = Json::object();
-  for (auto& [name, value, whole, phase, count] : values) {
+  for (auto& [name, value, whole, phase, count, of_bar, sums_up] : values) {
     if (!whole.is_null()) {
       object[name] = std::move(whole);
     } else if (std::isfinite(value)) {
@@ -409,18 +430,8 @@ bool MetricReader::read_json(std::string_view line) {
   return true;
 }
 
-std::size_t MetricReader::times_waiting() const {
-  constexpr std::size_t unusual = 3;
-  std::size_t most = 0;
-  for (const auto& [name, times] : times_) most = std::max(most, times);
-  return most > unusual * most_times_ ? most : 0;
-}
-
 void MetricReader::set(std::string_view name, double value, std::string_view text) {
-  if (is_closing(name)) {
-    has_closing_ = true;
-    if (reading_.closing.size() > 1) ++times_[std::string(name)];
-  }
+  has_closing_ = has_closing_ || is_closing(name);
   if (!never_read_.empty()) std::erase(never_read_, name);
   put(of_line_, {std::string(name), value, whole_number_in(text, name, value)});
 }

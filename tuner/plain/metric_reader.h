@@ -86,7 +86,7 @@ class MetricReader {
   const std::vector<std::string>& never_read() const { return never_read_; }
   /// How often one of `closing` has come since the last result, if that is more than usual: three
   /// times as often as before any result.
-  std::size_t times_waiting() const;
+  std::size_t times_waiting() const { return join_->times_waiting(); }
 
   /// What was left out, or may be another number than is meant; of each kind the first line.
   std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }
@@ -99,8 +99,8 @@ class MetricReader {
   struct Stream;
   /// `text`: where it stands, with what else there is.
   void set(std::string_view name, double value, std::string_view text);
-  std::vector<PrintedValue> take_closed(std::string_view line);
-  std::vector<PrintedValue> take_joined(std::string_view line);
+  std::vector<PrintedValue> take_closed(std::string_view line, bool overwritten);
+  std::vector<PrintedValue> take_joined(std::string_view line, bool overwritten);
   void note_late(std::vector<ResultJoin::Result> results);
   bool read_json(std::string_view line);
   void read_by_name(std::string_view line, std::size_t metric, bool is_quoted, bool is_bar);
@@ -125,9 +125,7 @@ class MetricReader {
   std::size_t lines_ = 0;
   std::optional<Phase> joined_phase_;
   bool has_closing_ = false;
-  std::map<std::string, std::size_t, std::less<>> times_;  ///< those of `closing` since then
-  std::size_t most_times_ = 0;                             ///< before a result
-  std::vector<double> last_;                               ///< of `closing`, in the last result
+  std::vector<double> last_;  ///< of `closing`, in the last result
   std::vector<std::string> never_read_;
   bool is_by_name_ = true;  ///< no expression is for one of `closing`
   std::vector<ReadingRemark> remarks_;

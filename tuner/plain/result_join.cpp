@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "tuner/model/metrics.h"
@@ -18,12 +18,14 @@ constexpr std::size_t most_waiting = 256;
 
 /// The number of "epoch 3", if `other` counts with the same word.
 std::optional<std::int64_t> number_beside(const std::string& count, const std::string& other) {
-  const std::size_t word = count.rfind(' ');
-  if (word == count.npos || other.rfind(' ') != word || other.compare(0, word, count, 0, word) != 0)
+  const std::size_t at = count.find_first_of("0123456789");
+  if (at == count.npos || at == 0 || other.find_first_of("0123456789") != at ||
+      other.compare(0, at, count, 0, at) != 0) {
     return std::nullopt;
+  }
   std::int64_t number = 0;
   const char* const end = count.data() + count.size();
-  const auto parsed = std::from_chars(count.data() + word + 1, end, number);
+  const auto parsed = std::from_chars(count.data() + at, end, number);
   return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
 }
 
@@ -58,17 +60,16 @@ ResultJoin::ResultJoin(std::vector<std::string> names, CountedPhases& counted)
 
 std::vector<ResultJoin::Result> ResultJoin::take(std::size_t line,
                                                  std::vector<PrintedValue> values) {
+  note(values);
   Part part{line, std::move(values)};
-  if (counted_.empty()) {
-    for (const PrintedValue& value : part.values) {
-      if (is_closing(value.name)) ++times_[value.name][value.phase];
-    }
-  }
   std::vector<Result> results;
+  // Another launch of the program may have come to know it meanwhile.
+  if (!counted_.empty()) results = replay(counted_);
   if (!counted_.empty() || (!waits() && !has_named())) {
     if (auto result = join(std::move(part), counted_.empty() ? nullptr : &counted_)) {
       results.push_back(std::move(*result));
     }
+    if (counted_.empty()) counted_ = choose(false).value_or(CountedPhases());
     return results;
   }
   wait(std::move(part));
@@ -81,8 +82,31 @@ std::vector<ResultJoin::Result> ResultJoin::take(std::size_t line,
   return results;
 }
 
+/// "Best acc: 6.8" behind lines with "acc: 6.1" is of no epoch, or of one that has its own; and a
+/// bar shows running values of what lines have.
+void ResultJoin::note(std::vector<PrintedValue>& values) {
+  std::erase_if(values, [this](const PrintedValue& value) {
+    const auto seen = seen_.find(value.name);
+    if (seen == seen_.end()) return false;
+    constexpr std::size_t enough_lines = 2;
+    const bool is_beside_lines = value.is_bar && seen->second.plain_lines >= enough_lines;
+    return is_beside_lines || (value.sums_up && seen->second.plain_lines > 0);
+  });
+  for (const PrintedValue& value : values) {
+    if (!is_closing(value.name)) continue;
+    Seen& seen = seen_[value.name];
+    ++(value.is_bar ? seen.bars : seen.lines)[value.phase];
+    if (!value.sums_up && !value.is_bar) ++seen.plain_lines;
+    const auto counted = counted_.find(value.name);
+    if (counted != counted_.end() && seen.lines[counted->second.phase] > 1) {
+      counted->second.has_lines = true;
+    }
+  }
+}
+
 std::vector<ResultJoin::Result> ResultJoin::settle() {
   if (waiting_.empty()) return {};
+  if (!counted_.empty()) return replay(counted_);
   return replay(choose(true).value_or(CountedPhases()));
 }
 
@@ -94,7 +118,8 @@ std::vector<PrintedValue> ResultJoin::release() {
 void ResultJoin::begin_launch() {
   waiting_.clear();
   pending_.clear();
-  times_.clear();
+  seen_.clear();
+  since_.clear();
 }
 
 bool ResultJoin::waits_for(std::size_t line) const {
@@ -108,6 +133,13 @@ bool ResultJoin::has(std::string_view name) const {
                      [&](const Part& part) { return find(part.values, name) != nullptr; });
 }
 
+std::size_t ResultJoin::times_waiting() const {
+  constexpr std::size_t unusual = 3;
+  std::size_t most = 0;
+  for (const auto& [name, times] : since_) most = std::max(most, times);
+  return !waits() && most > unusual * most_since_ ? most : 0;
+}
+
 bool ResultJoin::is_closing(std::string_view name) const {
   return std::find(names_.begin(), names_.end(), name) != names_.end();
 }
@@ -118,64 +150,89 @@ bool ResultJoin::has_closing(const Part& part) const {
 }
 
 bool ResultJoin::has_named() const {
-  return std::any_of(times_.begin(), times_.end(), [](const auto& metric) {
-    return std::any_of(metric.second.begin(), metric.second.end(),
-                       [](const auto& phase) { return phase.first != Phase::unnamed; });
+  return std::any_of(seen_.begin(), seen_.end(), [](const auto& metric) {
+    return std::any_of(metric.second.times().begin(), metric.second.times().end(),
+                       [](const auto& of) { return of.first != Phase::unnamed; });
   });
 }
 
-/// A line right behind one with the same metrics replaces it: of the batches of an epoch the last
-/// one stands, and what waits has a bound.
+/// Of the lines with the same metrics that follow each other the first one and the last one stay:
+/// either may close a result, and what waits has a bound.
 void ResultJoin::wait(Part part) {
-  const auto names_like = [](const std::vector<PrintedValue>& one,
-                             const std::vector<PrintedValue>& other) {
-    return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                      [](const PrintedValue& a, const PrintedValue& b) {
-                        return a.name == b.name && a.phase == b.phase;
+  const auto is_like = [](const Part& one, const Part& other) {
+    return std::equal(one.values.begin(), one.values.end(), other.values.begin(),
+                      other.values.end(), [](const PrintedValue& a, const PrintedValue& b) {
+                        return a.name == b.name && a.phase == b.phase && a.is_bar == b.is_bar;
                       });
   };
-  if (!waiting_.empty() && names_like(waiting_.back().values, part.values)) {
+  const std::size_t count = waiting_.size();
+  if (count > 1 && is_like(waiting_[count - 1], part) && is_like(waiting_[count - 2], part)) {
     waiting_.back() = std::move(part);
   } else {
     waiting_.push_back(std::move(part));
   }
 }
 
-/// The phase of each metric; nothing: more has to come. Lines that name none count before others,
-/// once they have come twice; where one has come that may be a single one, such as a check before
-/// the training, another phase must come a third time.
+/// That of all metrics together, if each has come in it; nothing: there is none, or more has to
+/// come. Lines that name no phase count before others, once all have come so twice; a single one
+/// may be a check before the training.
+std::optional<Phase> ResultJoin::choose_common(bool is_end) const {
+  const auto least_in = [this](Phase phase) {
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    for (const std::string& name : names_) {
+      const Times& times = seen_.find(name)->second.times();
+      const auto of = times.find(phase);
+      least = std::min(least, of == times.end() ? 0 : of->second);
+    }
+    return least;
+  };
+  const std::size_t unnamed = least_in(Phase::unnamed);
+  if (unnamed > (is_end ? 0U : 1U)) return Phase::unnamed;
+  std::size_t needed = is_end ? 1 : unnamed > 0 ? 3 : 2;
+  for (const Phase phase : {Phase::validation, Phase::test, Phase::training}) {
+    const std::size_t least = least_in(phase);
+    if (least >= needed) return phase;
+    if (least > 0) ++needed;  // this one is the next to come again, unless it was a single check
+  }
+  return std::nullopt;
+}
+
+/// What counts of each metric; nothing: more has to come.
 std::optional<CountedPhases> ResultJoin::choose(bool is_end) const {
   std::map<Phase, std::size_t> in_common;  ///< how many metrics have come in it
   for (const std::string& name : names_) {
-    const auto times = times_.find(name);
-    if (times == times_.end()) return std::nullopt;
-    const auto unnamed = times->second.find(Phase::unnamed);
-    const bool may_be_single = unnamed != times->second.end() && unnamed->second == 1;
-    const std::size_t least = may_be_single ? 3 : 2;
-    const bool has_repeated = std::any_of(times->second.begin(), times->second.end(),
-                                          [&](const auto& of) { return of.second >= least; });
-    if (!has_repeated && !is_end) return std::nullopt;
-    for (const auto& [phase, count] : times->second) ++in_common[phase];
+    const auto seen = seen_.find(name);
+    if (seen == seen_.end()) return std::nullopt;
+    for (const auto& [phase, count] : seen->second.times()) ++in_common[phase];
   }
-  const auto tells_most = [&](const Times& times) {
-    const auto first = times.find(Phase::unnamed);
-    const bool has_unnamed = first != times.end() && (first->second > 1 || is_end);
-    return has_unnamed ? Phase::unnamed : times.rbegin()->first;
-  };
+  const auto is_common = [&](const auto& of) { return of.second == names_.size(); };
+  const bool has_common = std::any_of(in_common.begin(), in_common.end(), is_common);
+  const std::optional<Phase> common = choose_common(is_end);
+  if (has_common && !common) return std::nullopt;
   CountedPhases counted;
   for (const std::string& name : names_) {
-    Times common = times_.find(name)->second;
-    std::erase_if(common, [&](const auto& of) { return in_common[of.first] < names_.size(); });
-    counted[name] = tells_most(common.empty() ? times_.find(name)->second : common);
+    const Seen& seen = seen_.find(name)->second;
+    const Times& times = seen.times();
+    const auto unnamed = times.find(Phase::unnamed);
+    const std::size_t most_named =
+        std::max_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
+          return a.second < b.second;
+        })->second;
+    const bool may_be_single = unnamed != times.end() && unnamed->second == 1;
+    if (!common && !is_end && most_named < (may_be_single ? 3 : 2)) return std::nullopt;
+    const bool has_unnamed = unnamed != times.end() && (unnamed->second > 1 || is_end);
+    const Phase alone = has_unnamed ? Phase::unnamed : times.rbegin()->first;
+    counted[name] = {common.value_or(alone), !seen.lines.empty()};
   }
   return counted;
 }
 
-/// Whether it is of a phase that does not count.
+/// Whether it is of a phase that does not count, or a running value beside those that count.
 bool ResultJoin::is_left_out(const PrintedValue& value, const CountedPhases& counted) const {
   if (!is_closing(value.name)) return false;
   const auto phase = counted.find(value.name);
-  return phase == counted.end() || phase->second != value.phase;
+  return phase == counted.end() ||
+         (value.is_bar ? phase->second.has_lines : phase->second.phase != value.phase);
 }
 
 std::vector<ResultJoin::Result> ResultJoin::replay(const CountedPhases& counted) {
@@ -199,12 +256,15 @@ std::optional<ResultJoin::Result> ResultJoin::join(Part part, const CountedPhase
         return is_closing(earlier.name) && is_of_earlier_epoch(earlier, value);
       });
     }
+    if (is_closing(value.name) && !value.is_bar) ++since_[value.name];
     put(pending_, std::move(value));
   }
   const bool is_whole = std::all_of(names_.begin(), names_.end(), [&](const std::string& name) {
     return find(pending_, name) != nullptr;
   });
   if (!may_close || !is_whole) return std::nullopt;
+  for (const auto& [name, times] : since_) most_since_ = std::max(most_since_, times - 1);
+  since_.clear();
   Result result{part.line, std::exchange(pending_, {})};
   result.phase = find(result.values, names_.front())->phase;
   for (const std::string& name : names_) {

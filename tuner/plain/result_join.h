@@ -21,14 +21,21 @@ struct PrintedValue {
   Json whole;                    ///< if it is a whole number that a double would round; else null
   Phase phase = Phase::unnamed;  ///< that its line names before it, where several metrics close
   std::string count = {};        ///< "epoch 3", where its line has that; see count_in
+  bool is_bar = false;           ///< a progress bar shows it, a running value
+  bool sums_up = false;          ///< "best" or the like stands in front of it
 };
 /// `value` in the place of what has its name.
 void put(std::vector<PrintedValue>& values, PrintedValue value);
 /// Null: none of that name.
 const PrintedValue* find(const std::vector<PrintedValue>& values, std::string_view name);
 
-/// The phase that counts of each metric, where several close a result: of all a program's launches.
-using CountedPhases = std::map<std::string, Phase, std::less<>>;
+/// What counts of a metric, where several close a result.
+struct CountedLines {
+  Phase phase = Phase::unnamed;
+  bool has_lines = false;  ///< what bars show is left out
+};
+/// Of each metric, from all a program's launches.
+using CountedPhases = std::map<std::string, CountedLines, std::less<>>;
 
 /// A result is there once each of its metrics has come since the one before. A metric that comes in
 /// several phases counts in one of them: else its number of the validation would be left over, and
@@ -57,6 +64,9 @@ class ResultJoin {
   bool waits_for(std::size_t line) const;
   /// Whether a number of it waits for the others of its result.
   bool has(std::string_view name) const;
+  /// How often one of the metrics has come since the last result, if that is more than usual: three
+  /// times as often as before any result. Bars, and what is left out, aside.
+  std::size_t times_waiting() const;
 
  private:
   struct Part {
@@ -65,9 +75,17 @@ class ResultJoin {
   };
   /// How often a metric has come in each phase.
   using Times = std::map<Phase, std::size_t>;
+  struct Seen {
+    Times lines;
+    Times bars;
+    std::size_t plain_lines = 0;  ///< no bars, and none that sums up
+    const Times& times() const { return lines.empty() ? bars : lines; }
+  };
 
   bool is_closing(std::string_view name) const;
   bool has_closing(const Part& part) const;
+  void note(std::vector<PrintedValue>& values);
+  std::optional<Phase> choose_common(bool is_end) const;
   void wait(Part part);
   bool has_named() const;
   std::optional<CountedPhases> choose(bool is_end) const;
@@ -77,7 +95,9 @@ class ResultJoin {
 
   std::vector<std::string> names_;
   CountedPhases& counted_;
-  std::map<std::string, Times, std::less<>> times_;
+  std::map<std::string, Seen, std::less<>> seen_;
+  std::map<std::string, std::size_t, std::less<>> since_;  ///< see times_waiting
+  std::size_t most_since_ = 0;                             ///< before a result
   std::deque<Part> waiting_;
   std::vector<PrintedValue> pending_;  ///< since the last result
 };

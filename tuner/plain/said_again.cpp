@@ -68,7 +68,8 @@ bool are_close(const std::vector<double>& a, const std::vector<double>& b) {
 SaidAgain::Verdict SaidAgain::judge(std::size_t stream, std::string_view text,
                                     const std::optional<ClosingLine>& line,
                                     const std::vector<double>& values) {
-  if (is_echo(stream, values)) return {Kind::echo};
+  const Phase phase = line ? line->phase : Phase::unnamed;
+  if (is_echo(stream, phase, values)) return {Kind::echo};
   const Result result = {values.empty() ? 0 : values.front(), title_ != ClosingTitle::Of::nothing};
   const bool is_of_other_phase =
       line && line->phase != Phase::unnamed && counted_ && line->phase != *counted_;
@@ -81,7 +82,7 @@ SaidAgain::Verdict SaidAgain::judge(std::size_t stream, std::string_view text,
   if (!answer.held.empty()) held_.clear();
   if (answer.counts == Count::no) return {Kind::other_kind, std::move(answer.held)};
   auto& mine = not_repeated_[stream];
-  mine.push_back(values);
+  mine.push_back({phase, values});
   if (!is_of_earlier_ && mine.size() > most_ahead) mine.pop_front();
   if (answer.counts == Count::later) {
     held_.push_back(result);
@@ -114,10 +115,12 @@ void SaidAgain::begin_launch() {
   title_ = ClosingTitle::Of::nothing;
 }
 
-bool SaidAgain::is_echo(std::size_t stream, const std::vector<double>& values) {
+/// A line of another phase says something else, whatever its numbers.
+bool SaidAgain::is_echo(std::size_t stream, Phase phase, const std::vector<double>& values) {
   auto& other = not_repeated_[1 - stream];
-  const auto said = std::find_if(other.begin(), other.end(),
-                                 [&](const auto& each) { return are_close(each, values); });
+  const auto said = std::find_if(other.begin(), other.end(), [&](const Said& each) {
+    return each.phase == phase && are_close(each.values, values);
+  });
   if (said == other.end()) return false;
   other.erase(other.begin(), said + 1);
   return true;

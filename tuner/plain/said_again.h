@@ -62,7 +62,7 @@ class SaidAgain {
     double value = 0;
     bool is_titled = false;
   };
-  bool is_echo(std::size_t stream, const std::vector<double>& values);
+  bool is_echo(std::size_t stream, Phase phase, const std::vector<double>& values);
   bool is_summary(const ClosingLine& line, double value) const;
   bool is_among(double value) const;
   void note(const Result& result);
@@ -75,7 +75,11 @@ class SaidAgain {
   bool has_titled_ = false;                             ///< a result stood below one
 
   /// Results of each stream that the other has not repeated, in their order.
-  std::array<std::deque<std::vector<double>>, 2> not_repeated_;
+  struct Said {
+    Phase phase = Phase::unnamed;
+    std::vector<double> values;
+  };
+  std::array<std::deque<Said>, 2> not_repeated_;
   bool is_of_earlier_ = true;  ///< launches
   std::size_t results_ = 0;
   /// Of the first value of each, and what else is known; NaN: nothing yet.

@@ -27,6 +27,9 @@ constexpr std::size_t read_bytes = 64 * 1024;
 /// another one than those of all other trials.
 void PlainSession::learn() {
   const std::vector<EarlierLine> lines = earlier_lines();
+  // The lines of one log stand before those of the other: which phases come together they do not
+  // say.
+  const CountedPhases phases_of_others = habits_.phases;
   std::optional<Phase> of_last;
   std::set<Phase> phases;
   for (const EarlierLine& line : lines) {
@@ -60,6 +63,7 @@ void PlainSession::learn() {
   }
   reader_.begin_launch();
   known = counted;  // these lines alone settle nothing
+  habits_.phases = phases_of_others;
 }
 
 /// What earlier drivers have seen of its count is not kept, but a checkpoint has its own.

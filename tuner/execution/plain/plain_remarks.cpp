@@ -105,8 +105,9 @@ void PlainSession::remark_lacking(bool is_last) {
   const std::size_t least = is_last ? 2 : many;
   const std::size_t times = reader_.times_waiting();
   if (has_said_lacking_ || times < least || !saves_.has_printed()) return;
-  has_said_lacking_ = true;
   const std::vector<std::string> missing = reader_.lacking();
+  if (missing.empty() || missing.size() == closing_.size()) return;
+  has_said_lacking_ = true;
   std::string lacking, printed;
   for (const std::string& name : closing_) {
     const bool is_missing = std::find(missing.begin(), missing.end(), name) != missing.end();

@@ -453,8 +453,14 @@ void PlainSession::say_end(std::vector<Wakeup>& wakeups) {
   if (has_result_ || saves_.began_at() > 0) {
     wakeups.emplace_back(Reported{.launch = launch_, .metrics = {}, .done = true});
   } else {
-    wakeups.emplace_back(
-        Faulted{launch_, unread_.sentence_at_end(reader_.lacking(), tail(), left_running_)});
+    std::vector<std::string> missing;
+    for (const std::string& name : reader_.never_read()) {
+      if (std::find(closing_.begin(), closing_.end(), name) != closing_.end()) {
+        missing.push_back(name);
+      }
+    }
+    if (missing.empty()) missing = reader_.lacking();
+    wakeups.emplace_back(Faulted{launch_, unread_.sentence_at_end(missing, tail(), left_running_)});
   }
 }
 
