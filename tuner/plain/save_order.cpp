@@ -90,8 +90,9 @@ std::optional<BetweenResults> between_results(const SaveMoment& save) {
 /// does, and by time is one that saves after: nothing tells then which of both it is.
 std::optional<SavedWhen> SaveOrder::known() const {
   auto timed = most_of(after_, before_ + skipped_, enough);
-  if (end_after_ + end_before_ > 0) {
-    const auto ended = most_of(end_after_, end_before_, 1);
+  const auto ended = most_of(end_after_, end_before_, 1);
+  const bool is_by_chance = ended == SavedWhen::after_result && most_saves_ > 1;
+  if (end_after_ + end_before_ > 0 && !is_by_chance) {
     if (ended != SavedWhen::before_result) return ended;
     if (timed == SavedWhen::after_result || is_behind_results()) return std::nullopt;
     return is_loose() || most_saves_ > 1 ? earlier_ : ended;
