@@ -349,10 +349,11 @@ TEST_CASE("A trial says what its metrics lack, and nothing false of those that i
           "[unit][plain]") {
   const TempDir dir;
   const auto log = dir.path() / "log";
-  std::ofstream(log) << "loss: 1\nloss: 2\n";
+  // What has come of the loss is of an earlier epoch.
+  std::ofstream(log) << "epoch 1: loss: 1\nepoch 2: f1: 2\n";
   PlainHabits habits;
-  PlainSession session(LaunchId(1), PlainReading{{{"loss", ""}, {"acc", ""}}, {"loss", "acc"}},
-                       habits, log, log);
+  const std::vector<PlainMetric> metrics = {{"loss", ""}, {"acc", ""}, {"f1", ""}};
+  PlainSession session(LaunchId(1), PlainReading{metrics, {"loss", "acc", "f1"}}, habits, log, log);
   session.begin(0, 0);
   session.on_command(protocol::Start{});
   session.read();

@@ -65,7 +65,7 @@ std::vector<ResultJoin::Result> ResultJoin::take(std::size_t line,
   std::vector<Result> results;
   // Another launch of the program may have come to know it meanwhile.
   if (!counted_.empty()) results = replay(counted_);
-  if (!counted_.empty() || (!waits() && !has_named())) {
+  if (!counted_.empty() || (!waits() && !may_have_others())) {
     if (auto result = join(std::move(part), counted_.empty() ? nullptr : &counted_)) {
       results.push_back(std::move(*result));
     }
@@ -87,16 +87,13 @@ std::vector<ResultJoin::Result> ResultJoin::take(std::size_t line,
 void ResultJoin::note(std::vector<PrintedValue>& values) {
   std::erase_if(values, [this](const PrintedValue& value) {
     const auto seen = seen_.find(value.name);
-    if (seen == seen_.end()) return false;
-    constexpr std::size_t enough_lines = 2;
-    const bool is_beside_lines = value.is_bar && seen->second.plain_lines >= enough_lines;
-    return is_beside_lines || (value.sums_up && seen->second.plain_lines > 0);
+    return value.sums_up && seen != seen_.end() && seen->second.has_plain_line;
   });
   for (const PrintedValue& value : values) {
     if (!is_closing(value.name)) continue;
     Seen& seen = seen_[value.name];
     ++(value.is_bar ? seen.bars : seen.lines)[value.phase];
-    if (!value.sums_up && !value.is_bar) ++seen.plain_lines;
+    seen.has_plain_line = seen.has_plain_line || (!value.sums_up && !value.is_bar);
     const auto counted = counted_.find(value.name);
     if (counted != counted_.end() && seen.lines[counted->second.phase] > 1) {
       counted->second.has_lines = true;
@@ -149,9 +146,12 @@ bool ResultJoin::has_closing(const Part& part) const {
                      [&](const PrintedValue& value) { return is_closing(value.name); });
 }
 
-bool ResultJoin::has_named() const {
+/// Whether lines have come that may be left out: those that name a phase, and bars.
+bool ResultJoin::may_have_others() const {
   return std::any_of(seen_.begin(), seen_.end(), [](const auto& metric) {
-    return std::any_of(metric.second.times().begin(), metric.second.times().end(),
+    const Seen& seen = metric.second;
+    return !seen.bars.empty() ||
+           std::any_of(seen.lines.begin(), seen.lines.end(),
                        [](const auto& of) { return of.first != Phase::unnamed; });
   });
 }

@@ -40,7 +40,8 @@ using CountedPhases = std::map<std::string, CountedLines, std::less<>>;
 /// A result is there once each of its metrics has come since the one before. A metric that comes in
 /// several phases counts in one of them: else its number of the validation would be left over, and
 /// stand beside that of the next epoch's training. Which one shows once all have come again, so the
-/// first lines wait. One phase for all metrics is taken before others, and no phase before any.
+/// first lines wait; so do bars, which show running values of what lines may have. One phase for
+/// all metrics is taken before others, and no phase before any.
 class ResultJoin {
  public:
   /// `names`: of the metrics that close a result. `counted`: outlives this.
@@ -78,7 +79,7 @@ class ResultJoin {
   struct Seen {
     Times lines;
     Times bars;
-    std::size_t plain_lines = 0;  ///< no bars, and none that sums up
+    bool has_plain_line = false;  ///< no bar, and none that sums up
     const Times& times() const { return lines.empty() ? bars : lines; }
   };
 
@@ -87,7 +88,7 @@ class ResultJoin {
   void note(std::vector<PrintedValue>& values);
   std::optional<Phase> choose_common(bool is_end) const;
   void wait(Part part);
-  bool has_named() const;
+  bool may_have_others() const;
   std::optional<CountedPhases> choose(bool is_end) const;
   bool is_left_out(const PrintedValue& value, const CountedPhases& counted) const;
   std::vector<Result> replay(const CountedPhases& counted);
