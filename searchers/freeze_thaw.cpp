@@ -241,7 +241,7 @@ class FreezeThawSearch : public Searcher {
 
   Answer decide(bool may_start, Random& random) const {
     const auto left = this->left();
-    if (left && *left <= 0) return nothing(/*may_ever=*/false);
+    if (left && *left <= 0) return nothing(/*may_hold=*/false);
     if (fitted_.empty() || (may_start && std::ssize(trials_) < options_.n_startup_trials)) {
       if (may_start) return start(candidates_.any(curves(), random), random);
       // So few results that no model was made: those that came farthest go on.
@@ -374,22 +374,24 @@ class FreezeThawSearch : public Searcher {
     return best ? Answer(Resume{*best}) : nothing(true);
   }
 
-  /// Nobody has come to the end, nor is on the last stretch.
+  /// Nobody has come to the end, be it before max_t, nor is on the last stretch.
   bool lacks_a_whole_training() const {
     return std::none_of(trials_.begin(), trials_.end(), [&](const auto& each) {
       const Known& trial = each.second;
       if (trial.has_failed) return false;
+      if (trial.state == State::closed && !trial.curve.epochs.empty()) return true;
       return (trial.state == State::running ? target_of(trial) : trial.iteration) >=
              options_.epochs.max_t;
     });
   }
 
-  /// `may_ever`: what still runs, or is held by the user, may change that.
-  Answer nothing(bool may_ever) const {
-    const bool is_open = std::any_of(trials_.begin(), trials_.end(), [](const auto& each) {
-      return each.second.state == State::running || each.second.is_held;
+  /// What still runs may change that: it may pause short of the iterations that are counted for it.
+  /// `may_hold`: so may what the user holds, once it is released.
+  Answer nothing(bool may_hold) const {
+    const bool is_open = std::any_of(trials_.begin(), trials_.end(), [&](const auto& each) {
+      return each.second.state == State::running || (may_hold && each.second.is_held);
     });
-    return may_ever && is_open ? Answer(NothingNow{}) : Answer(Exhausted{});
+    return is_open ? Answer(NothingNow{}) : Answer(Exhausted{});
   }
 
   Suggestion start(const std::vector<double>& coordinates, Random& random) const {

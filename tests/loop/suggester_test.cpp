@@ -345,6 +345,16 @@ TEST_CASE("A searcher that had nothing is asked again when a trial has news, not
   result.metrics = parse_metrics(R"({"loss": 1})");
   suggester.on_result(trial, result);
   CHECK(ask(2));
+  // What comes while it answers is not in its answer.
+  suggester.on_trial_add(TrialId{2}, R"({"x": 3})");
+  suggester.on_result(trial, result);
+  const auto next = suggester.to_ask(TrialId(3), true);
+  REQUIRE(next);
+  suggester.on_ask(*next);
+  suggester.on_result(trial, result);
+  workers.run_completions();
+  CHECK(ask(3));
+  CHECK(std::holds_alternative<Suggestion>(*suggester.answer(TrialId{3})));
 }
 
 TEST_CASE("A batch has to end before the next begins", "[suggester]") {

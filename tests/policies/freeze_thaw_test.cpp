@@ -203,6 +203,34 @@ TEST_CASE("No more is begun once max_total_t is used up", "[freeze_thaw]") {
   CHECK(std::holds_alternative<Exhausted>(worker.searcher->suggest(TrialId(worker.next))));
 }
 
+TEST_CASE("What runs may pause short of what is counted for it, and then more may be begun",
+          "[freeze_thaw]") {
+  auto searcher = search(2, {{"max_t", 27}, {"max_total_t", 3}});
+  for (std::uint32_t id = 0; id < 2; ++id) {
+    searcher->on_trial_add(TrialId(id), R"({"x": 0.5})");
+    searcher->on_result(TrialId(id), {1, {-0.9}});
+  }
+  // Each is counted up to its next pause.
+  CHECK(std::holds_alternative<NothingNow>(searcher->suggest_waiting()));
+  for (std::uint32_t id = 0; id < 2; ++id) searcher->on_trial_pause(TrialId(id), {1, {-0.9}});
+  CHECK(std::holds_alternative<Resume>(searcher->suggest_waiting()));
+}
+
+TEST_CASE("A training that ends before max_t is a whole one", "[freeze_thaw]") {
+  auto searcher = search(3, {{"max_t", 27}}, {{"min_probability", 0.999}});
+  for (std::uint32_t id = 0; id < 3; ++id) {
+    searcher->on_trial_add(TrialId(id), Json{{"x", 0.2 + 0.3 * id}}.dump());
+    for (std::int64_t at = 1; at <= 9; ++at) {
+      searcher->on_result(TrialId(id), {at, {curve(0.2 + 0.3 * id, at)}});
+    }
+    searcher->on_trial_pause(TrialId(id), {9, {curve(0.2 + 0.3 * id, 9)}});
+  }
+  CHECK(std::holds_alternative<Resume>(searcher->suggest_waiting()));
+  searcher->on_trial_resume(TrialId(2));
+  searcher->on_trial_end(TrialId(2), {10, {curve(0.8, 10)}}, Ended::complete);
+  CHECK(std::holds_alternative<Exhausted>(searcher->suggest_waiting()));
+}
+
 TEST_CASE("What the user has paused, and what has diverged, freeze_thaw lets lie",
           "[freeze_thaw]") {
   OneWorker worker{search(6, {{"max_t", 27}}, {{"min_probability", 0}})};

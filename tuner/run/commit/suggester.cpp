@@ -60,7 +60,7 @@ void Suggester::on_change(Suggester fresh) {
   // A changed spec may want more samples; what the old searcher answers from now on tells nothing
   // about that, so `apply` passes over its Exhausted and NothingNow.
   is_exhausted_ = in_vain_ = false;
-  is_asking_old_ = asking_.has_value();
+  is_asking_old_ = is_asking_old_ || asking_.has_value();
   tell({.what = Told::What::change, .fresh = std::move(fresh.searcher_)});
 }
 
@@ -199,7 +199,11 @@ void Suggester::tell(Told told) {
   const bool is_news = told.what == What::result || told.what == What::pause ||
                        told.what == What::end || told.what == What::hold ||
                        told.what == What::release;
-  if (is_news) in_vain_ = false;
+  if (is_news) {
+    in_vain_ = false;
+    // What is being answered just now is answered without it.
+    is_asking_old_ = is_asking_old_ || asking_.has_value();
+  }
   if (workers_ == nullptr || !is_slow_) {
     apply(blaming([&] { return perform(told); }));
     return;

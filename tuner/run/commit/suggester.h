@@ -124,7 +124,7 @@ class Suggester {
   Workers* workers_ = nullptr;
 
   std::optional<TrialId> asking_;  ///< its answer is on its way
-  bool is_asking_old_ = false;     ///< the searcher that was asked has been replaced since
+  bool is_asking_old_ = false;     ///< there is news, or another searcher, since it was asked
   std::deque<std::pair<TrialId, Suggestion>> stock_;
   std::optional<TrialId> resume_;  ///< to go on once the stock is used up: it was the last answer
   bool is_exhausted_ = false;
