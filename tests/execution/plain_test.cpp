@@ -329,6 +329,29 @@ TEST_CASE("Of several metrics the lines of results tell their phases, and no lin
         1);
 }
 
+TEST_CASE("A save waits for the result before it while it is open which phase counts",
+          "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  PlainHabits habits;
+  PlainReading reading{{{"loss", ""}, {"acc", ""}}, {"loss", "acc"}};
+  reading.checkpoints.emplace();
+  reading.checkpoints->saved = SavedWhen::after_result;
+  std::ofstream(log) << "";
+  PlainSession session(LaunchId(1), reading, habits, log, log);
+  session.begin(0, 0);
+  session.on_command(protocol::Start{});
+  for (int epoch = 1; epoch <= 2; ++epoch) {
+    std::ofstream(log, std::ios::app) << "val loss: " << epoch << "\nval acc: " << epoch << "\n";
+    session.read();
+    const std::int64_t now_ns = unix_ns();
+    session.find({{dir.path(), "last", true, {{"", 1, 1, now_ns}}}, session.logs()->look(), now_ns},
+                 false);
+  }
+  session.end(ExitStatus{});
+  CHECK(told_in_steps(session).saved == std::vector<std::int64_t>{1, 2});
+}
+
 TEST_CASE("Two logs, each with one phase of several metrics, tell no phase to who goes on",
           "[unit][plain]") {
   const TempDir dir;

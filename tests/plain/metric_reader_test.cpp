@@ -424,6 +424,22 @@ TEST_CASE("A bar's running values are in no result of several metrics that lines
   } while (std::next_permutation(epoch.begin(), epoch.end()));
 }
 
+TEST_CASE("A single check in a phase of its own keeps no results back", "[plain][metrics]") {
+  auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+  CHECK_FALSE(both.read("epoch 0: acc: 0", false));
+  std::size_t results = 0;
+  for (int epoch = 1; epoch <= 6; ++epoch) {
+    const std::string begin = "epoch " + std::to_string(epoch);
+    CHECK_FALSE(both.read(begin + ": loss: " + std::to_string(epoch), false));
+    const auto metrics = both.read(begin + ": val acc: " + std::to_string(epoch), false);
+    results += both.take_late().size();
+    if (!metrics) continue;
+    ++results;
+    CHECK(metrics->find("loss") == metrics->find("acc"));
+  }
+  CHECK(results == 6);
+}
+
 TEST_CASE("Metrics of which one comes more seldom have a result with each of that",
           "[plain][metrics]") {
   auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});

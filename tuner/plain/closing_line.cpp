@@ -73,6 +73,12 @@ std::uint32_t after_words_in(std::string_view beginning) {
   return found;
 }
 
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return small;
+}
+
 /// That of the last word in `text` that names one by itself: "training_iteration" does not.
 /// `word_at` becomes its place.
 Phase phase_in(std::string_view text, std::size_t& word_at) {
@@ -146,18 +152,15 @@ const char* to_string(Phase phase) {
 }
 
 Phase phase_named_in(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::size_t at = 0;
-  return phase_in(small, at);
+  return phase_in(in_small_letters(text), at);
 }
 
 std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name,
                                         bool overwritten) {
   const auto at = place_of_number(line, name);
   if (!at) return std::nullopt;
-  std::string small(line);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string small = in_small_letters(line);
   ClosingLine closing{.beginning = "", .sums_up = sums_up(small)};
   std::string& beginning = closing.beginning;
   for (std::string_view rest = std::string_view(small).substr(0, *at); !rest.empty();) {

@@ -54,21 +54,19 @@ std::unique_ptr<RE2> compile(const std::string& expression) {
 std::string count_of_epoch(std::string_view line) {
   const std::string text = without_times(line);
   std::string count = count_in(text);
-  if (count.empty()) return count;
-  const std::string_view behind =
-      std::string_view(text).substr(std::min(count.size(), text.size()));
-  const bool is_in_brackets = count.front() == '[' &&
-                              count.find_first_not_of("0123456789", 1) == count.npos &&
-                              behind.find_first_of("]/") == 0;
-  return is_letter(count.front()) || is_in_brackets ? count : "";
+  if (count.empty() || is_letter(count.front())) return count;
+  // Such a count is what the line begins with.
+  const bool is_in_brackets = count.find_first_not_of("0123456789", 1) == count.npos &&
+                              count.front() == '[' && count.size() < text.size() &&
+                              (text[count.size()] == ']' || text[count.size()] == '/');
+  return is_in_brackets ? count : "";
 }
 
 /// Whether what the line says of `name` is the best so far, or what the training has come to.
 bool names_the_best(std::string_view line, std::string_view name) {
   NamedNumber found = find_number(line, name, NumberForm::colon);
   if (found.is_none()) found = find_number(line, name, NumberForm::blank);
-  return found.is_best ||
-         (line.size() > 5 && (line.starts_with("Final") || line.starts_with("final")));
+  return found.is_best || line.starts_with("Final") || line.starts_with("final");
 }
 
 }  // namespace
@@ -274,7 +272,7 @@ std::vector<PrintedValue> MetricReader::take_joined(std::string_view line, bool 
     value.count = count;
     value.is_bar = of_bar;
     if (const auto closing = closing_line(line, value.name)) value.phase = closing->phase;
-    value.sums_up = value.sums_up || names_the_best(line, value.name);
+    value.sums_up = names_the_best(line, value.name);
   }
   std::vector<ResultJoin::Result> results = join_->take(lines_, std::exchange(of_line_, {}));
   std::vector<PrintedValue> closed;

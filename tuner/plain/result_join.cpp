@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <utility>
 
 #include "tuner/model/metrics.h"
@@ -64,7 +63,7 @@ std::vector<ResultJoin::Result> ResultJoin::take(std::size_t line,
   Part part{line, std::move(values)};
   std::vector<Result> results;
   // Another launch of the program may have come to know it meanwhile.
-  if (!counted_.empty()) results = replay(counted_);
+  if (!counted_.empty() && !std::exchange(goes_by_counted_, true)) results = replay(counted_);
   if (!counted_.empty() || (!waits() && !may_have_others())) {
     if (auto result = join(std::move(part), counted_.empty() ? nullptr : &counted_)) {
       results.push_back(std::move(*result));
@@ -75,6 +74,7 @@ std::vector<ResultJoin::Result> ResultJoin::take(std::size_t line,
   wait(std::move(part));
   if (auto counted = choose(false)) {
     counted_ = std::move(*counted);
+    goes_by_counted_ = true;
     results = replay(counted_);
   } else if (waiting_.size() > most_waiting) {
     results = settle();
@@ -82,8 +82,7 @@ std::vector<ResultJoin::Result> ResultJoin::take(std::size_t line,
   return results;
 }
 
-/// "Best acc: 6.8" behind lines with "acc: 6.1" is of no epoch, or of one that has its own; and a
-/// bar shows running values of what lines have.
+/// "Best acc: 6.8" behind lines with "acc: 6.1" is of no epoch, or of one that has its own.
 void ResultJoin::note(std::vector<PrintedValue>& values) {
   std::erase_if(values, [this](const PrintedValue& value) {
     const auto seen = seen_.find(value.name);
@@ -95,9 +94,9 @@ void ResultJoin::note(std::vector<PrintedValue>& values) {
     ++(value.is_bar ? seen.bars : seen.lines)[value.phase];
     seen.has_plain_line = seen.has_plain_line || (!value.sums_up && !value.is_bar);
     const auto counted = counted_.find(value.name);
-    if (counted != counted_.end() && seen.lines[counted->second.phase] > 1) {
-      counted->second.has_lines = true;
-    }
+    if (counted == counted_.end()) continue;
+    const auto lines = seen.lines.find(counted->second.phase);
+    if (lines != seen.lines.end() && lines->second > 1) counted->second.has_lines = true;
   }
 }
 
@@ -113,6 +112,7 @@ std::vector<PrintedValue> ResultJoin::release() {
 }
 
 void ResultJoin::begin_launch() {
+  goes_by_counted_ = false;
   waiting_.clear();
   pending_.clear();
   seen_.clear();
@@ -173,56 +173,54 @@ void ResultJoin::wait(Part part) {
   }
 }
 
-/// That of all metrics together, if each has come in it; nothing: there is none, or more has to
-/// come. Lines that name no phase count before others, once all have come so twice; a single one
-/// may be a check before the training.
-std::optional<Phase> ResultJoin::choose_common(bool is_end) const {
-  const auto least_in = [this](Phase phase) {
-    std::size_t least = std::numeric_limits<std::size_t>::max();
-    for (const std::string& name : names_) {
-      const Times& times = seen_.find(name)->second.times();
-      const auto of = times.find(phase);
-      least = std::min(least, of == times.end() ? 0 : of->second);
-    }
-    return least;
+/// Where one has come a single time and another one again and again, that was a check before the
+/// training: it is none.
+ResultJoin::Times ResultJoin::phases_of(const std::string& name, bool is_end) const {
+  const auto seen = seen_.find(name);
+  if (seen == seen_.end()) return {};
+  Times times = seen->second.times();
+  const std::size_t many = is_end ? 2 : 4;
+  const bool has_habit =
+      std::any_of(times.begin(), times.end(), [&](const auto& of) { return of.second >= many; });
+  if (has_habit) std::erase_if(times, [](const auto& of) { return of.second == 1; });
+  return times;
+}
+
+/// That of metrics which have come so often in each phase at least: where lines that name none have
+/// come again, these, else the phase that tells most. Nothing: more has to come. A single line of
+/// a phase that tells more may be the first of many, and then the others have to come once more.
+std::optional<Phase> ResultJoin::choose(const Times& least, bool is_end) {
+  const auto times_of = [&](Phase phase) {
+    const auto of = least.find(phase);
+    return of == least.end() ? 0 : of->second;
   };
-  const std::size_t unnamed = least_in(Phase::unnamed);
+  const std::size_t unnamed = times_of(Phase::unnamed);
   if (unnamed > (is_end ? 0U : 1U)) return Phase::unnamed;
   std::size_t needed = is_end ? 1 : unnamed > 0 ? 3 : 2;
   for (const Phase phase : {Phase::validation, Phase::test, Phase::training}) {
-    const std::size_t least = least_in(phase);
-    if (least >= needed) return phase;
-    if (least > 0) ++needed;  // this one is the next to come again, unless it was a single check
+    const std::size_t times = times_of(phase);
+    if (times >= needed) return phase;
+    if (times > 0) ++needed;
   }
   return std::nullopt;
 }
 
 /// What counts of each metric; nothing: more has to come.
 std::optional<CountedPhases> ResultJoin::choose(bool is_end) const {
-  std::map<Phase, std::size_t> in_common;  ///< how many metrics have come in it
+  std::map<std::string, Times> times;
+  Times common;  ///< of the phases in which all have come, how often at least
   for (const std::string& name : names_) {
-    const auto seen = seen_.find(name);
-    if (seen == seen_.end()) return std::nullopt;
-    for (const auto& [phase, count] : seen->second.times()) ++in_common[phase];
+    const Times& own = times[name] = phases_of(name, is_end);
+    if (own.empty()) return std::nullopt;
+    if (name == names_.front()) common = own;
+    std::erase_if(common, [&](const auto& of) { return !own.contains(of.first); });
+    for (auto& [phase, least] : common) least = std::min(least, own.at(phase));
   }
-  const auto is_common = [&](const auto& of) { return of.second == names_.size(); };
-  const bool has_common = std::any_of(in_common.begin(), in_common.end(), is_common);
-  const std::optional<Phase> common = choose_common(is_end);
-  if (has_common && !common) return std::nullopt;
   CountedPhases counted;
   for (const std::string& name : names_) {
-    const Seen& seen = seen_.find(name)->second;
-    const Times& times = seen.times();
-    const auto unnamed = times.find(Phase::unnamed);
-    const std::size_t most_named =
-        std::max_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
-          return a.second < b.second;
-        })->second;
-    const bool may_be_single = unnamed != times.end() && unnamed->second == 1;
-    if (!common && !is_end && most_named < (may_be_single ? 3 : 2)) return std::nullopt;
-    const bool has_unnamed = unnamed != times.end() && (unnamed->second > 1 || is_end);
-    const Phase alone = has_unnamed ? Phase::unnamed : times.rbegin()->first;
-    counted[name] = {common.value_or(alone), !seen.lines.empty()};
+    const auto phase = choose(common.empty() ? times[name] : common, is_end);
+    if (!phase) return std::nullopt;
+    counted[name] = {*phase, !seen_.find(name)->second.lines.empty()};
   }
   return counted;
 }

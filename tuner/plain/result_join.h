@@ -86,9 +86,10 @@ class ResultJoin {
   bool is_closing(std::string_view name) const;
   bool has_closing(const Part& part) const;
   void note(std::vector<PrintedValue>& values);
-  std::optional<Phase> choose_common(bool is_end) const;
   void wait(Part part);
   bool may_have_others() const;
+  Times phases_of(const std::string& name, bool is_end) const;
+  static std::optional<Phase> choose(const Times& least, bool is_end);
   std::optional<CountedPhases> choose(bool is_end) const;
   bool is_left_out(const PrintedValue& value, const CountedPhases& counted) const;
   std::vector<Result> replay(const CountedPhases& counted);
@@ -96,6 +97,7 @@ class ResultJoin {
 
   std::vector<std::string> names_;
   CountedPhases& counted_;
+  bool goes_by_counted_ = false;  ///< what came before was judged by that
   std::map<std::string, Seen, std::less<>> seen_;
   std::map<std::string, std::size_t, std::less<>> since_;  ///< see times_waiting
   std::size_t most_since_ = 0;                             ///< before a result
