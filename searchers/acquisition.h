@@ -1,10 +1,12 @@
-// What a point promises by what models expect there: the logarithm of the expected improvement, and
-// of the chance that constraints are fulfilled.
+// What a point promises by what models expect there: the logarithm of the expected improvement, of
+// the hypervolume where there are several scores, and of the chance that constraints are fulfilled.
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "searchers/improvement.h"
 #include "tuner/math/gaussian_process.h"
 
 namespace tune {
@@ -15,8 +17,13 @@ class Acquisition {
  public:
   /// `best`: the score to improve on, larger is better; nothing: there is none yet, and only the
   /// constraints count.
-  Acquisition(const GaussianProcess& scores, std::optional<double> best)
-      : scores_(scores), best_(best) {}
+  Acquisition(const GaussianProcess& scores, std::optional<double> best) : scores_{&scores} {
+    if (best) improvement_.emplace(std::vector<Scores>(), Scores{*best});
+  }
+  /// Of one to three scores; nothing: nobody has any yet.
+  Acquisition(std::vector<const GaussianProcess*> scores,
+              std::optional<HypervolumeImprovement> improvement)
+      : scores_(std::move(scores)), improvement_(std::move(improvement)) {}
 
   /// What `model` predicts is to be at least `least`.
   void require(const GaussianProcess& model, double least) { required_.push_back({model, least}); }
@@ -33,8 +40,8 @@ class Acquisition {
     const GaussianProcess& model;
     double least;
   };
-  const GaussianProcess& scores_;
-  const std::optional<double> best_;
+  std::vector<const GaussianProcess*> scores_;
+  std::optional<HypervolumeImprovement> improvement_;
   std::vector<Required> required_;
 };
 

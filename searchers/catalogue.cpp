@@ -107,8 +107,14 @@ std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context
                  "from 10 to 5000");
   SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
-  require_one_objective(context, "gp");
-  return make_suggestion_filter(context.space, make_gp(context.space, options), std::move(front));
+  require_objective(context, "gp");
+  const std::size_t objectives = context.objectives.size();
+  if (objectives > gp_objectives) {
+    throw OptionError("", "the searcher 'gp' knows up to three metrics, and the experiment has " +
+                              std::to_string(objectives) + ": use 'nsga2' or 'tpe'");
+  }
+  return make_suggestion_filter(context.space, make_gp(context.space, objectives, options),
+                                std::move(front));
 }
 
 /// Of the scheduler that stops trials at budgets, so that both mean the same ones.
@@ -273,7 +279,7 @@ std::unique_ptr<Searcher> stages_from(const Json& json, const PolicyContext& con
   TpeOptions tpe;
   tpe.seed = context.seed + 1;  // two generators with one seed would draw the same numbers
   auto stages =
-      make_stages(make_gp(context.space, gp), switch_after, make_tpe(context.space, 1, tpe));
+      make_stages(make_gp(context.space, 1, gp), switch_after, make_tpe(context.space, 1, tpe));
   return make_suggestion_filter(context.space, std::move(stages), std::move(front));
 }
 

@@ -39,10 +39,24 @@ void rank(std::vector<double>& scores, const std::vector<std::int64_t>& iteratio
   }
 }
 
+Json save_fits(const std::vector<GpFit>& fits) {
+  Json all = Json::array();
+  for (const GpFit& fit : fits) all.push_back({fit.hyperparameters, fit.observations});
+  return all;
+}
+
+std::vector<GpFit> load_fits(const Json& all) {
+  std::vector<GpFit> fits;
+  for (const Json& fit : all) {
+    fits.push_back({fit.at(0).get<std::vector<double>>(), fit.at(1).get<std::size_t>()});
+  }
+  return fits;
+}
+
 class Gp : public Searcher {
  public:
-  Gp(const SearchSpace& space, const GpOptions& options)
-      : options_(options), history_(space, 1), random_(options.seed) {
+  Gp(const SearchSpace& space, std::size_t objectives, const GpOptions& options)
+      : options_(options), history_(space, objectives), random_(options.seed) {
     if (has_unfit(space, options_.constraints)) {
       is_allowed_ = [this](const std::vector<double>& coordinates) {
         return !why_unfit(history_.space(), options_.constraints, config_at(coordinates));
@@ -78,17 +92,12 @@ class Gp : public Searcher {
   bool may_take_long() const override { return true; }
 
   Json save() const override {
-    Json constraints = Json::array();
-    for (const GpFit& fit : fits_.constraints) {
-      constraints.push_back({fit.hyperparameters, fit.observations});
-    }
     return {{"history", history_.save()},
             {"random", random_.save()},
             {"shift", shift_},
             {"spread", spread_},
-            {"fitted", fits_.scores.hyperparameters},
-            {"fitted_to", fits_.scores.observations},
-            {"fitted_constraints", std::move(constraints)}};
+            {"fitted_scores", save_fits(fits_.scores)},
+            {"fitted_constraints", save_fits(fits_.constraints)}};
   }
 
   void load(const Json& state) override {
@@ -99,11 +108,12 @@ class Gp : public Searcher {
       if (shift.size() != shift_.size()) throw std::invalid_argument("a state of another space");
       const auto spread = state.at("spread").get<std::uint64_t>();
       GpFits fits;
-      fits.scores = {state.at("fitted").get<std::vector<double>>(),
-                     state.at("fitted_to").get<std::size_t>()};
-      for (const Json& fit : state.value("fitted_constraints", Json::array())) {
-        fits.constraints.push_back(
-            {fit.at(0).get<std::vector<double>>(), fit.at(1).get<std::size_t>()});
+      fits.constraints = load_fits(state.value("fitted_constraints", Json::array()));
+      if (const auto scores = state.find("fitted_scores"); scores != state.end()) {
+        fits.scores = load_fits(*scores);
+      } else {  // of a driver that knew one objective
+        fits.scores = {{state.at("fitted").get<std::vector<double>>(),
+                        state.at("fitted_to").get<std::size_t>()}};
       }
       history_.load(state.at("history"));
       random_ = random;
@@ -125,6 +135,7 @@ class Gp : public Searcher {
     if (!is_any_known || ended < options_.n_startup_trials) return next_spread();
     constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
     GpData data;
+    data.scores.resize(history_.objectives());
     bool are_unequal = false;              // some have not trained as long as they were to
     std::vector<std::int64_t> iterations;  // of complete trials, and of those that failed, the most
     for (const History::Row& row : rows) {
@@ -141,12 +152,16 @@ class Gp : public Searcher {
                                                                              : nothing);
       }
       data.points.push_back(row.point);
-      data.scores.push_back(is_known ? row.scores[0] : nothing);
+      for (std::size_t k = 0; k < data.scores.size(); ++k) {
+        data.scores[k].push_back(is_known ? row.scores[k] : nothing);
+      }
       const bool is_stopped = is_known && row.state == History::State::stopped;
       are_unequal |= is_stopped;
       iterations.push_back(is_stopped ? row.iteration : std::numeric_limits<std::int64_t>::max());
     }
-    if (are_unequal) rank(data.scores, iterations);
+    for (std::size_t k = 0; are_unequal && k < data.scores.size(); ++k) {
+      rank(data.scores[k], iterations);
+    }
     return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_,
                       is_allowed_);
   }
@@ -190,8 +205,9 @@ class Gp : public Searcher {
 
 }  // namespace
 
-std::unique_ptr<Searcher> make_gp(const SearchSpace& space, const GpOptions& options) {
-  return std::make_unique<Gp>(space, options);
+std::unique_ptr<Searcher> make_gp(const SearchSpace& space, std::size_t objectives,
+                                  const GpOptions& options) {
+  return std::make_unique<Gp>(space, objectives, options);
 }
 
 }  // namespace tune

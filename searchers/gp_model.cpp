@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "searchers/acquisition.h"
 #include "searchers/gp_dimensions.h"
+#include "searchers/gp_observations.h"
 #include "tuner/math/gaussian_process.h"
 #include "tuner/math/minimize.h"
-#include "tuner/model/constraint.h"
 
 namespace tune {
 
@@ -23,9 +22,8 @@ namespace {
 using Point = GpDimensions::Point;
 
 constexpr int most_rounds = 4;
-/// From the middle, in distances from there to the best.
-constexpr double cut_off_at = 2;
-/// Of the scores' standard deviation: an improvement of less is not worth every trial.
+/// Of the scores' standard deviation: an improvement of less is not worth every trial. Of several
+/// scores, along the whole of a front that is as wide as high.
 constexpr double worthwhile = 0.01;
 /// Lengths are halved so often at most.
 constexpr int most_halvings = 3;
@@ -83,34 +81,6 @@ void fit_model(GaussianProcess& model, std::size_t dimensions, std::size_t obser
     fit.hyperparameters = model.fit(fit.hyperparameters, options);
   }
   fit.observations = observations;
-}
-
-/// What is far below the middle is only bad: one value that is a thousand times as bad as others
-/// would make all others alike.
-std::vector<double> cut_off(std::vector<double> scores) {
-  std::vector<double> sorted;
-  for (const double score : scores) {
-    if (std::isfinite(score)) sorted.push_back(score);
-  }
-  if (sorted.empty()) return scores;
-  std::sort(sorted.begin(), sorted.end());
-  const double middle = sorted[sorted.size() / 2];
-  const double least = middle - cut_off_at * (sorted.back() - middle);
-  for (double& score : scores) score = std::max(score, least);  // NaN stays
-  return scores;
-}
-
-/// Of more than can be modelled, half are the best and half the newest.
-std::vector<std::size_t> chosen(const std::vector<double>& scores, std::size_t most) {
-  std::vector<std::size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  if (order.size() <= most) return order;
-  const auto newest = static_cast<std::ptrdiff_t>(order.size() - most / 2);
-  std::stable_sort(order.begin(), order.begin() + newest,
-                   [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-  order.erase(order.begin() + static_cast<std::ptrdiff_t>(most - most / 2), order.begin() + newest);
-  std::sort(order.begin(), order.end());
-  return order;
 }
 
 /// One search for the most promising point.
@@ -231,48 +201,64 @@ class Climb {
   const IsAllowed& is_allowed_;
 };
 
-/// What the model is made of, point by point.
-struct Observations {
-  std::vector<double> points, scores;
-  std::vector<std::vector<double>> margins;  ///< by constraint; fulfilled from 0 on
-  std::vector<std::size_t> places;           ///< in the data
-  std::size_t best = 0;                      ///< the feasible one with the highest score, if any is
+/// What the scores are to improve on, larger ones being better.
+struct Goal {
+  std::vector<Scores> front;  ///< empty: nothing is feasible yet
+  Scores reference;
+  double worthwhile = 0;  ///< an improvement of less is not worth every trial
 };
 
-bool is_feasible(const GpData& data, std::size_t i) {
-  return std::all_of(
-      data.constraints.begin(), data.constraints.end(),
-      [i](const std::vector<double>& values) { return violation({values[i]}) == 0; });
+Goal goal_of(const GpDimensions& dimensions, const GpData& data, const Observations& observed,
+             std::vector<GaussianProcess>& models) {
+  if (observed.front.empty()) return {};
+  Goal goal{{}, reference_of(observed)};
+  const std::size_t width = dimensions.size();
+  for (const std::size_t row : observed.front) {
+    goal.front.push_back(observed.targets_of(row));
+    if (models.size() == 1) continue;
+    // What noise may hide at the end of a front would count along all of it, and the same point
+    // would be tried again and again. So what is known there is certain.
+    const auto begin = observed.points.begin() + static_cast<std::ptrdiff_t>(row * width);
+    const Point point(begin, begin + static_cast<std::ptrdiff_t>(width));
+    for (std::size_t k = 0; k < models.size(); ++k) {
+      models[k].believe(point);
+      goal.front.back()[k] = models[k].predict(point).mean;
+    }
+  }
+  const double extent = hypervolume(goal.front, goal.reference);
+  const auto scores = static_cast<double>(models.size());
+  goal.worthwhile = worthwhile * std::pow(extent, (scores - 1) / scores);
+  // What is believed to be better than the best is to be improved on as well, or the same point
+  // would promise most again. Not where it may be infeasible.
+  for (const auto& coordinates : data.pending) {
+    if (!data.constraints.empty()) break;
+    Scores& believed = goal.front.emplace_back();
+    for (const GaussianProcess& model : models) {
+      believed.push_back(model.predict(dimensions.point_of(coordinates)).mean);
+    }
+  }
+  return goal;
 }
 
-Observations observations_of(const GpDimensions& dimensions, const GpData& data, std::size_t most) {
-  std::vector<double> order = standardize(data.scores).values;
-  const double range =
-      *std::max_element(order.begin(), order.end()) - *std::min_element(order.begin(), order.end());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (!is_feasible(data, i)) order[i] -= range + 1;  // behind all that are
+/// Places, in the data, of the best so far; of a front some, so that half of the searches begin
+/// elsewhere.
+std::vector<std::size_t> starts_of(const Observations& observed, const GpRules& rules,
+                                   Random& random) {
+  const bool is_alone = observed.targets.size() == 1 || observed.front.empty();
+  std::vector<std::size_t> rows = is_alone ? std::vector{observed.best} : observed.front;
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(rules.n_local_searches / 2, 1));
+  while (rows.size() > most) {
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(random.below(rows.size())));
   }
-  Observations observed;
-  observed.places = chosen(order, most);
-  observed.margins.resize(data.constraints.size());
-  for (std::size_t row = 0; row < observed.places.size(); ++row) {
-    const std::size_t i = observed.places[row];
-    const Point point = dimensions.point_of(data.points[i]);
-    observed.points.insert(observed.points.end(), point.begin(), point.end());
-    observed.scores.push_back(data.scores[i]);
-    for (std::size_t k = 0; k < data.constraints.size(); ++k) {
-      observed.margins[k].push_back(-data.constraints[k][i]);
-    }
-    if (order[i] > order[observed.places[observed.best]]) observed.best = row;
-  }
-  return observed;
+  for (std::size_t& row : rows) row = observed.places[row];
+  return rows;
 }
 
 /// Where to look for the most promising point.
 struct Candidates {
   std::vector<Point> points;   ///< all over the space
   std::vector<double> flat;    ///< the same, one after the other
-  Point best;                  ///< so far
+  std::vector<Point> best;     ///< so far
   std::set<Point> known;       ///< in a discrete space, not to be asked again
   std::vector<Point> pending;  ///< in others, not to be asked beside
 
@@ -290,8 +276,8 @@ struct Candidates {
 };
 
 Candidates candidates_of(const GpDimensions& dimensions, const SpreadPoints& spread,
-                         const GpRules& rules, const GpData& data, std::size_t best,
-                         const IsAllowed& is_allowed) {
+                         const GpRules& rules, const GpData& data,
+                         const std::vector<std::size_t>& best, const IsAllowed& is_allowed) {
   constexpr std::int64_t most_looks = 10;  // at points for each that is wanted
   Candidates candidates;
   for (std::int64_t i = 0; i < rules.n_candidates * (is_allowed ? most_looks : 1); ++i) {
@@ -302,7 +288,7 @@ Candidates candidates_of(const GpDimensions& dimensions, const SpreadPoints& spr
     candidates.flat.insert(candidates.flat.end(), point.begin(), point.end());
     candidates.points.push_back(std::move(point));
   }
-  candidates.best = dimensions.point_of(data.points[best]);
+  for (const std::size_t i : best) candidates.best.push_back(dimensions.point_of(data.points[i]));
   if (dimensions.is_discrete()) {
     for (const auto& point : data.points) candidates.known.insert(dimensions.point_of(point));
     for (const auto& point : data.pending) candidates.known.insert(dimensions.point_of(point));
@@ -333,13 +319,14 @@ Found most_promising(const GpDimensions& dimensions, const Candidates& candidate
   const auto take = [&](const Point& point, double height) {
     if (height > top.height && candidates.may_be_taken(point)) top = {point, height};
   };
-  Point from_best = candidates.best;
-  const double height = climb(from_best);
-  take(from_best, height);
+  for (Point point : candidates.best) {
+    const double height = climb(point);
+    take(point, height);
+  }
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     Point point = candidates.points[ranking[i].second];
     take(point, -ranking[i].first);
-    if (i + 1 < searches) {
+    if (i + candidates.best.size() < searches) {
       const double reached = climb(point);
       take(point, reached);
     } else if (!top.point.empty()) {
@@ -405,18 +392,20 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
     }
     return model;
   };
-  const auto scores = standardize(cut_off(observed.scores)).values;
-  const std::size_t best = observed.places[observed.best];
-  GaussianProcess model = model_of(scores, fits.scores);
-  const bool has_best = is_feasible(data, best);
-  double incumbent = scores[observed.best];
-  // What is believed to be better than the best is to be improved on as well, or the same point
-  // would promise most again. Not where it may be infeasible.
-  for (const auto& coordinates : data.pending) {
-    if (!data.constraints.empty()) break;
-    incumbent = std::max(incumbent, model.predict(dimensions.point_of(coordinates)).mean);
+  const std::size_t objectives = data.scores.size();
+  std::vector<GaussianProcess> models;
+  models.reserve(objectives);
+  fits.scores.resize(objectives);
+  for (std::size_t k = 0; k < objectives; ++k) {
+    models.push_back(model_of(observed.targets[k], fits.scores[k]));
   }
-  Acquisition acquisition(model, has_best ? std::optional(incumbent) : std::nullopt);
+  const Goal goal = goal_of(dimensions, data, observed, models);
+  std::vector<const GaussianProcess*> score_models;
+  for (const GaussianProcess& model : models) score_models.push_back(&model);
+  Acquisition acquisition(std::move(score_models),
+                          goal.front.empty()
+                              ? std::nullopt
+                              : std::optional(HypervolumeImprovement(goal.front, goal.reference)));
   std::vector<GaussianProcess> margins;
   margins.reserve(observed.margins.size());
   fits.constraints.resize(observed.margins.size());
@@ -426,7 +415,8 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
     acquisition.require(margins.back(), -margin.mean / margin.deviation);
   }
 
-  const auto candidates = candidates_of(dimensions, spread, rules, data, best, is_allowed);
+  const auto candidates = candidates_of(dimensions, spread, rules, data,
+                                        starts_of(observed, rules, random), is_allowed);
   const auto look = [&] {
     return most_promising(dimensions, candidates, acquisition,
                           static_cast<std::size_t>(rules.n_local_searches), is_allowed);
@@ -435,11 +425,14 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
   // Where no improvement is expected any more, every other trial doubts the model: with shorter
   // lengths less is certain between what is known (Berkenkamp, Schoellig and Krause, "No-Regret
   // Bayesian Optimization with Unknown Hyperparameters", 2019).
-  const bool may_doubt = has_best && (data.points.size() + data.pending.size()) % 2 == 1;
-  std::vector<double> values = fits.scores.hyperparameters;
-  for (int i = 0; may_doubt && found.height < std::log(worthwhile) && i < most_halvings; ++i) {
-    for (std::size_t j = 0; j < dimensions.size(); ++j) values[j] *= 4;  // inverse squares
-    model.set(values);
+  const bool may_doubt = !goal.front.empty() && (data.points.size() + data.pending.size()) % 2 == 1;
+  std::vector<GpFit> shorter = fits.scores;
+  for (int i = 0; may_doubt && found.height < std::log(goal.worthwhile) && i < most_halvings; ++i) {
+    for (std::size_t k = 0; k < objectives; ++k) {
+      std::vector<double>& values = shorter[k].hyperparameters;
+      for (std::size_t j = 0; j < dimensions.size(); ++j) values[j] *= 4;  // inverse squares
+      models[k].set(values);
+    }
     found = look();
   }
   return found.point.empty() ? spread(0) : dimensions.coordinates_at(found.point);

@@ -1,5 +1,5 @@
-// What to try next, by a Gaussian process over what was tried: the point with the highest expected
-// improvement.
+// What to try next, by Gaussian processes over what was tried: the point with the highest expected
+// improvement, of the hypervolume where there are several scores.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct GpFit {
 };
 
 struct GpFits {
-  GpFit scores;
+  std::vector<GpFit> scores = std::vector<GpFit>(1);  ///< by objective
   std::vector<GpFit> constraints;
 };
 
@@ -29,7 +29,8 @@ using IsAllowed = std::function<bool(const std::vector<double>&)>;
 /// Points are coordinates by leaf, NaN where a config has none (coordinates.h).
 struct GpData {
   std::vector<std::vector<double>> points;
-  std::vector<double> scores;                ///< one for each, larger is better; NaN: it failed
+  /// Of each objective, one to three, a score for each point, larger is better; NaN: it failed.
+  std::vector<std::vector<double>> scores;
   std::vector<std::vector<double>> pending;  ///< whose scores are on their way
   /// Of each constraint a value for each point: fulfilled up to 0; NaN: it is not.
   std::vector<std::vector<double>> constraints = {};

@@ -50,8 +50,13 @@ std::unique_ptr<Searcher> make_nearest_rows(const SearchSpace& space, std::vecto
 std::unique_ptr<Searcher> make_tpe(const SearchSpace& space, std::size_t objectives,
                                    const TpeOptions& options);
 
-/// Bayesian optimisation with a Gaussian process (gp.cpp). Never exhausted; `space` has no grid.
-std::unique_ptr<Searcher> make_gp(const SearchSpace& space, const GpOptions& options);
+/// The most that make_gp takes.
+inline constexpr std::size_t gp_objectives = 3;
+
+/// Bayesian optimisation with a Gaussian process for each of one to three objectives (gp.cpp).
+/// Never exhausted; `space` has no grid.
+std::unique_ptr<Searcher> make_gp(const SearchSpace& space, std::size_t objectives,
+                                  const GpOptions& options);
 
 /// Learns from what trials report at budgets, for schedulers that stop them there (bohb.cpp). Never
 /// exhausted; `space` has no grid.

@@ -1,8 +1,12 @@
 #include "tuner/math/pareto.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 
 #include "tests/support/catch.h"
+#include "tuner/math/random.h"
 
 namespace tune {
 namespace {
@@ -66,6 +70,36 @@ TEST_CASE("A hypervolume counts what is covered twice only once", "[pareto][unit
   CHECK(hypervolume(flat, {0, 0}) == Approx(0.801).epsilon(1e-14));
   CHECK(hypervolume(solid, {0, 0, 0}) == Approx(0.619788).epsilon(1e-14));
   CHECK(hypervolume(four, {0, 0, 0, 0}) == Approx(0.47443899).epsilon(1e-14));
+}
+
+TEST_CASE("Boxes are all that no point dominates, without overlap, and few", "[pareto][unit]") {
+  Random random(1);
+  for (std::size_t objectives = 1; objectives <= 3; ++objectives) {
+    for (std::size_t count = 0; count < 30; ++count) {
+      std::vector<Scores> points(count, Scores(objectives));
+      // Few values, so that many are equal; some lie below the reference.
+      const double values = count % 2 == 0 ? 6 : 1e9;
+      for (Scores& point : points) {
+        for (double& x : point) x = std::floor(random.uniform() * values) / values;
+      }
+      const Scores reference(objectives, 0.1);
+      const std::vector<Box> boxes = undominated_boxes(points, reference);
+      CAPTURE(objectives, count);
+      CHECK(boxes.size() <= (objectives == 1 ? 1 : 2 * count + 1));
+      for (int i = 0; i < 200; ++i) {
+        Scores where(objectives);
+        for (double& x : where) x = 0.1 + 1.1 * random.uniform();
+        const bool is_dominated = std::any_of(points.begin(), points.end(), [&](const Scores& p) {
+          return std::equal(p.begin(), p.end(), where.begin(), std::greater_equal<>());
+        });
+        const auto around = std::count_if(boxes.begin(), boxes.end(), [&](const Box& box) {
+          return std::equal(where.begin(), where.end(), box.lower.begin(), std::greater<>()) &&
+                 std::equal(where.begin(), where.end(), box.upper.begin(), std::less_equal<>());
+        });
+        REQUIRE(around == (is_dominated ? 0 : 1));
+      }
+    }
+  }
 }
 
 TEST_CASE("A choice by hypervolume takes what adds most, copies last", "[pareto][unit]") {

@@ -44,7 +44,8 @@ class Search {
   void tell(double score, std::optional<double> constraint = std::nullopt) {
     data_.points.push_back(data_.pending.back());
     data_.pending.pop_back();
-    data_.scores.push_back(score);
+    data_.scores.resize(1);
+    data_.scores[0].push_back(score);
     if (!constraint) return;
     data_.constraints.resize(1);
     data_.constraints[0].push_back(*constraint);
@@ -227,14 +228,15 @@ TEST_CASE("gp fits anew when there are more trials, though it models no more of 
   rules.max_observations = 10;
   Random random(1);
   GpData data;
+  data.scores.resize(1);
   GpFits fits;
   for (const std::size_t n : {120, 125, 140}) {
     while (data.points.size() < n) {
       data.points.push_back({random.uniform()});
-      data.scores.push_back(std::sin(7 * data.points.back()[0]));
+      data.scores[0].push_back(std::sin(7 * data.points.back()[0]));
     }
     next_by_gp(space, axes, rules, data, fits, random);
-    CHECK(fits.scores.observations == (n == 125 ? 120 : n));
+    CHECK(fits.scores[0].observations == (n == 125 ? 120 : n));
   }
 }
 

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <set>
 
 #include "searchers/coordinates.h"
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
 #include "tuner/math/gaussian_process.h"
+#include "tuner/math/pareto.h"
 
 using namespace tune;
 
@@ -228,6 +231,141 @@ TEST_CASE("gp looks for what is best among what the constraints on configs allow
     CAPTURE(seed);
     CHECK(best > 0.999);  // the fallback to random draws came to 0.934
   }
+}
+
+namespace {
+
+const std::vector<Objective> two_losses = {{"a", Mode::min}, {"b", Mode::min}};
+
+/// Distances to two corners of a square of the plane, and to a third one.
+std::vector<double> distances(const Json& config, std::size_t objectives) {
+  const double x = config["x"], y = config["y"];
+  std::vector<double> scores = {-std::hypot(x - 1, y + 2), -std::hypot(x + 3, y - 2)};
+  if (objectives == 3) scores.push_back(-std::hypot(x + 3, y + 2));
+  return scores;
+}
+
+std::vector<Objective> losses(std::size_t objectives) {
+  return objectives == 2
+             ? two_losses
+             : std::vector<Objective>{{"a", Mode::min}, {"b", Mode::min}, {"c", Mode::min}};
+}
+
+}  // namespace
+
+TEST_CASE("gp covers more of a front of two or three metrics than random configs do",
+          "[gp][statistics]") {
+  constexpr std::uint32_t trials = 30;
+  for (std::size_t objectives = 2; objectives <= 3; ++objectives) {
+    for (const std::uint32_t at_once : {1, 4}) {
+      const auto covered = [&](const std::string& name) {
+        const Json options = name == "gp" ? Json{{"n_candidates", 128}} : Json();
+        const auto searcher = make_searcher(name, plane, -1, options, 3, losses(objectives));
+        std::vector<Scores> all;
+        for (std::uint32_t id = 0; id < trials; ++id) {
+          const Json config = next_config(*searcher, id);
+          searcher->on_trial_add(TrialId(id), config.dump());
+          all.push_back(distances(config, objectives));
+          if (id + 1 < at_once) continue;
+          const std::uint32_t ended = id + 1 - at_once;
+          searcher->on_trial_end(TrialId(ended), {1, all[ended]}, Ended::complete);
+        }
+        std::erase_if(all, [](const Scores& one) {
+          return std::any_of(one.begin(), one.end(), [](double x) { return x < -8; });
+        });
+        return hypervolume(all, Scores(objectives, -8));
+      };
+      const double own = covered("gp"), drawn = covered("random");
+      CAPTURE(objectives, at_once, own, drawn);
+      CHECK(own > 1.03 * drawn);
+    }
+  }
+}
+
+TEST_CASE("gp goes on with several metrics whatever these have come to", "[gp]") {
+  const double nothing = std::numeric_limits<double>::quiet_NaN();
+  // All failed but one; all alike; all infeasible; copies; of very different and of huge size.
+  const auto scores = [&](int kind, std::uint32_t id, const Json& config) {
+    Scores own = distances(config, 3);
+    if (kind == 0 && id != 3) own[id % 3] = nothing;
+    if (kind == 1) own = {2, 2, 2};
+    if (kind == 3) own = {static_cast<double>(id % 2), 1.0 - id % 2, 0.5};
+    if (kind == 4) own = {own[0] * 1e300, own[1] * 1e-300, own[2]};
+    if (kind == 5) own = {own[0], id % 4 == 0 ? -1e308 : 1e308, own[2]};
+    return own;
+  };
+  for (int kind = 0; kind < 6; ++kind) {
+    CAPTURE(kind);
+    const auto searcher = make_searcher(
+        "gp", plane, -1, {{"n_startup_trials", 4}, {"n_candidates", 32}}, 1, losses(3));
+    std::set<std::string> configs;
+    for (std::uint32_t id = 0; id < 14; ++id) {
+      const Json config = next_config(*searcher, id);
+      REQUIRE_FALSE(config.is_null());
+      configs.insert(config.dump());
+      searcher->on_trial_add(TrialId(id), config.dump());
+      Observation last{1, scores(kind, id, config)};
+      if (kind == 2) last.constraints = {1 + config["x"].get<double>() * 0.01};
+      searcher->on_trial_end(TrialId(id), last, Ended::complete);
+    }
+    CHECK(configs.size() == 14);
+  }
+}
+
+TEST_CASE("With several metrics gp learns where constraints are met, and keeps to those on configs",
+          "[gp][statistics]") {
+  const auto searcher =
+      make_searcher("gp", plane, -1, {{"n_candidates", 128}}, 1, two_losses, {"x + y <= 1"});
+  int met = 0;
+  for (std::uint32_t id = 0; id < 40; ++id) {
+    const Json config = next_config(*searcher, id);
+    const double x = config["x"], y = config["y"];
+    CHECK(x + y <= 1);
+    searcher->on_trial_add(TrialId(id), config.dump());
+    const double excess = std::hypot(x + 1, y + 3) - 2;  // by a metric
+    met += id >= 20 && excess <= 0 ? 1 : 0;
+    searcher->on_trial_end(TrialId(id), {1, distances(config, 2), {excess}}, Ended::complete);
+  }
+  CHECK(met >= 8);  // an eighth of the plane
+}
+
+TEST_CASE("gp of several metrics goes on from a state as if nothing had happened", "[gp]") {
+  const Json options = {{"n_startup_trials", 4}, {"n_candidates", 32}};
+  auto searcher = make_searcher("gp", plane, -1, options, 1, losses(3));
+  for (std::uint32_t id = 0; id < 12; ++id) {
+    const Json state = Json::parse(searcher->save().dump());
+    const auto copy = make_searcher("gp", plane, -1, options, 1, losses(3));
+    copy->load(state);
+    const Json config = next_config(*searcher, id);
+    CHECK(next_config(*copy, id) == config);
+    searcher->on_trial_add(TrialId(id), config.dump());
+    if (id % 3 != 2)
+      searcher->on_trial_end(TrialId(id), {1, distances(config, 3)}, Ended::complete);
+  }
+}
+
+TEST_CASE("Of several metrics gp tries what is known at the end of a front no more", "[gp]") {
+  // The corner is the best for the first metric; noise in the second one leaves doubts there.
+  const Json square = {{"x", {{"uniform", {0, 1}}}}, {"y", {{"uniform", {0, 1}}}}};
+  const auto searcher = make_searcher("gp", square, -1, {{"n_candidates", 128}}, 1, two_losses);
+  int at_corner = 0;
+  for (std::uint32_t id = 0; id < 40; ++id) {
+    const Json config = next_config(*searcher, id);
+    const double x = config["x"], y = config["y"];
+    at_corner += x < 1e-3 && y < 1e-3 ? 1 : 0;
+    searcher->on_trial_add(TrialId(id), config.dump());
+    const double wave = 0.1 * std::sin(40 * x) + 0.03 * std::sin(1e4 * (x + y));
+    searcher->on_trial_end(TrialId(id), {1, {-x, -(1 - x + 4 * y + wave)}}, Ended::complete);
+  }
+  CHECK(at_corner <= 2);
+}
+
+TEST_CASE("gp refuses more than three metrics, and names who takes them", "[gp]") {
+  std::vector<Objective> four = losses(3);
+  four.push_back({"d", Mode::max});
+  CHECK_THROWS_WITH(make_searcher("gp", plane, 10, nullptr, 1, four),
+                    "the searcher 'gp' knows up to three metrics, and the experiment has 4: use "
+                    "'nsga2' or 'tpe'");
 }
 
 TEST_CASE("gp may take long, and needs something to compare trials by", "[gp]") {

@@ -7,6 +7,9 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <tuple>
+
+#include "tuner/base/error.h"
 
 namespace tune {
 
@@ -71,6 +74,43 @@ double volume_of(const std::vector<Scores>& front, const Scores& reference) {
   return volume;
 }
 
+/// Of what no point dominates, all with a second score above `floor`, while points with a third of
+/// `top` or more are all that was looked at.
+struct Strip {
+  double left, right, floor, top;
+};
+
+/// Of three objectives. Goes down the third one and keeps strips, from high first scores to low
+/// ones, of what is not dominated there; those that the next point cuts end at its height.
+std::vector<Box> boxes_by_strips(std::vector<Scores> points, const Scores& reference) {
+  std::sort(points.begin(), points.end(), [](const Scores& a, const Scores& b) {
+    return std::tie(a[2], a[0], a[1]) > std::tie(b[2], b[0], b[1]);
+  });
+  std::vector<Box> boxes;
+  std::vector<Strip> open = {{reference[0], infinity, reference[1], infinity}};
+  for (const Scores& point : points) {
+    const auto first =
+        std::find_if(open.begin(), open.end(), [&](const Strip& s) { return s.left < point[0]; });
+    const auto last =
+        std::find_if(first, open.end(), [&](const Strip& s) { return s.floor >= point[1]; });
+    if (first == last) continue;  // another point covers it
+    const Strip before{point[0], first->right, first->floor, point[2]};
+    const Strip own{std::prev(last)->left, point[0], point[1], point[2]};
+    for (auto strip = first; strip != last; ++strip) {
+      if (strip->top == point[2]) continue;
+      boxes.push_back(
+          {{strip->left, strip->floor, point[2]}, {strip->right, infinity, strip->top}});
+    }
+    const auto place = open.erase(first, last);
+    const auto after = open.insert(place, own);
+    if (before.right > before.left) open.insert(after, before);
+  }
+  for (const Strip& strip : open) {
+    boxes.push_back({{strip.left, strip.floor, reference[2]}, {strip.right, infinity, strip.top}});
+  }
+  return boxes;
+}
+
 /// domination_ranks of the points without a violation, and behind these the others by theirs.
 std::vector<std::size_t> constrained_ranks(const std::vector<Scores>& points,
                                            const std::vector<double>& violations,
@@ -132,6 +172,29 @@ std::vector<std::size_t> domination_ranks(const std::vector<Scores>& points, std
 
 double hypervolume(std::vector<Scores> points, const Scores& reference) {
   return volume_of(front_of(std::move(points)), reference);
+}
+
+std::vector<Box> undominated_boxes(std::vector<Scores> points, const Scores& reference) {
+  const std::size_t objectives = reference.size();
+  ensure(objectives >= 1 && objectives <= 3, "boxes are made of one to three objectives");
+  std::erase_if(points, [&](const Scores& point) {
+    return !std::equal(point.begin(), point.end(), reference.begin(), std::greater<>());
+  });
+  if (objectives == 1) {
+    double best = reference[0];
+    for (const Scores& point : points) best = std::max(best, point[0]);
+    return {{{best}, {infinity}}};
+  }
+  // A third one that is lacking is the same for all points, which are all at the top then.
+  Scores bottom = reference;
+  bottom.resize(3, -infinity);
+  for (Scores& point : points) point.resize(3, infinity);
+  std::vector<Box> boxes = boxes_by_strips(std::move(points), bottom);
+  for (Box& box : boxes) {
+    box.lower.resize(objectives);
+    box.upper.resize(objectives);
+  }
+  return boxes;
 }
 
 std::vector<std::size_t> select_by_hypervolume(const std::vector<Scores>& points, std::size_t n,

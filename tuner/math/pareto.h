@@ -21,6 +21,17 @@ std::vector<std::size_t> domination_ranks(const std::vector<Scores>& points, std
 /// them (While, Bradstreet and Barone, "A Fast Way of Calculating Exact Hypervolumes", 2012).
 double hypervolume(std::vector<Scores> points, const Scores& reference);
 
+/// What lies above `lower` and below `upper`, which may be infinite.
+struct Box {
+  Scores lower, upper;
+};
+
+/// Boxes that have nothing in common and together are all that lies above `reference` and that no
+/// point dominates: of one to three objectives, at most two for each point and one more (Yang et
+/// al., "Efficient Computation of Expected Hypervolume Improvement Using Box Decomposition
+/// Algorithms", 2019).
+std::vector<Box> undominated_boxes(std::vector<Scores> points, const Scores& reference);
+
 /// `n` of the points, each chosen as the one that adds most to the hypervolume of those before
 /// (Guerreiro, Fonseca and Paquete, "Greedy Hypervolume Subset Selection in Low Dimensions", 2016).
 /// Copies of points come last.
