@@ -11,7 +11,7 @@ double Acquisition::at(const std::vector<double>& point) const {
     sum = improvement_->log_expected(there);
   }
   for (const auto& [model, least] : required_) sum += log_chance(model.predict(point), least).value;
-  return sum;
+  return sum + added_at(point);
 }
 
 double Acquisition::at(const std::vector<double>& point, std::vector<double>& gradient) const {
@@ -41,6 +41,7 @@ double Acquisition::at(const std::vector<double>& point, std::vector<double>& gr
     add(term, there, slopes);
     sum += term.value;
   }
+  if (added_) sum += added_(point, &gradient);
   return sum;
 }
 
@@ -56,6 +57,11 @@ std::vector<double> Acquisition::at_all(const std::vector<double>& points) const
   for (const auto& [model, least] : required_) {
     const auto required = model.predict_all(points);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] += log_chance(required[i], least).value;
+  }
+  const std::size_t width = all.empty() ? 0 : points.size() / all.size();
+  for (std::size_t i = 0; added_ && i < all.size(); ++i) {
+    const auto first = points.begin() + static_cast<std::ptrdiff_t>(i * width);
+    all[i] += added_({first, first + static_cast<std::ptrdiff_t>(width)}, nullptr);
   }
   return all;
 }

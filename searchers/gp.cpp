@@ -56,7 +56,7 @@ std::vector<GpFit> load_fits(const Json& all) {
 class Gp : public Searcher {
  public:
   Gp(const SearchSpace& space, std::size_t objectives, const GpOptions& options)
-      : options_(options), history_(space, objectives), random_(options.seed) {
+      : options_(options), history_(space, objectives), priors_(space), random_(options.seed) {
     if (has_unfit(space, options_.constraints)) {
       is_allowed_ = [this](const std::vector<double>& coordinates) {
         return !why_unfit(history_.space(), options_.constraints, config_at(coordinates));
@@ -163,7 +163,7 @@ class Gp : public Searcher {
       rank(data.scores[k], iterations);
     }
     return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_,
-                      is_allowed_);
+                      is_allowed_, &priors_);
   }
 
   /// The next point that fills the space and is allowed, if one comes soon.
@@ -180,9 +180,19 @@ class Gp : public Searcher {
   /// that its first points leave wide gaps and rise and fall together.
   std::vector<double> spread(std::uint64_t i) {
     constexpr std::size_t most_strides = 8;
-    if (shift_.size() <= most_strides) return SpreadPoints(history_.axes(), shift_)(i);
-    const auto seed = static_cast<std::uint64_t>(shift_[0] * 0x1p63);
-    return coordinates_at(history_.axes(), hypercubes_(seed, i));
+    std::vector<double> shares;
+    if (shift_.size() <= most_strides) {
+      shares = SpreadPoints(history_.axes(), shift_).shares(i);
+    } else {
+      const auto seed = static_cast<std::uint64_t>(shift_[0] * 0x1p63);
+      shares = hypercubes_(seed, i);
+    }
+    std::vector<double> coordinates = coordinates_at(history_.axes(), shares);
+    const bool is_believed = i % 2 == 1;
+    for (std::size_t leaf = 0; is_believed && leaf < shares.size(); ++leaf) {
+      if (priors_.has(leaf)) coordinates[leaf] = priors_.quantile(leaf, shares[leaf]);
+    }
+    return coordinates;
   }
 
   /// Of seeds any value: no constraint is about those.
@@ -195,6 +205,7 @@ class Gp : public Searcher {
 
   const GpOptions options_;
   History history_;
+  const Priors priors_;
   Random random_;
   std::vector<double> shift_;  ///< of the points that fill the space, by leaf
   UnitSequence hypercubes_;

@@ -163,8 +163,8 @@ TEST_CASE("With several metrics, searchers that know one say so, and who knows m
   const Json space = R"({"x": {"uniform": [0, 1]}})"_json;
   for (const auto& [name, factory] : all_policies().searchers) {
     INFO(name);
-    const bool knows_one = name == "bohb" || name == "cma_es" ||
-                           name == "freeze_thaw" || name == "stages";
+    const bool knows_one =
+        name == "bohb" || name == "cma_es" || name == "freeze_thaw" || name == "stages";
     std::string refusal;
     try {
       if (name != "grid") make_searcher(name, space, 100, nullptr, 1, two_objectives);
