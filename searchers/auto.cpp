@@ -18,6 +18,7 @@ namespace {
 constexpr std::int64_t few_trials = 10;  ///< of which no model is made anyway
 constexpr std::int64_t gp_trials = 200;
 constexpr std::int64_t nsga2_trials = 1000;  ///< more than tpe is quick with
+constexpr std::size_t gp_metrics = 2;        ///< of three it is behind tpe on one task of two
 constexpr std::int64_t gp_axes = 20;
 constexpr std::int64_t gp_concurrency = 16;
 constexpr std::array<std::string_view, 4> early_stoppers = {"asha", "asha_promotion", "hyperband",
@@ -63,13 +64,16 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
     return {"sobol", std::to_string(trials) +
                          " trials are too few for a model: a sequence that fills the space"};
   }
-  if (context.objectives.size() > 1) {
-    if (trials > nsga2_trials)
-      return {"nsga2", "there are several metrics and many trials to come"};
+  const std::size_t metrics = context.objectives.size();
+  if (metrics > 1 && trials > nsga2_trials) {
+    return {"nsga2", "there are several metrics and many trials to come"};
+  }
+  if (metrics > gp_metrics || (metrics > 1 && (trials < 0 || trials > gp_trials))) {
     return {"tpe", "there are several metrics"};
   }
   const std::string scheduler = context.scheduler.value("type", std::string());
-  if (scheduler == "bohb") return {"bohb", "the scheduler is bohb, which is made for it"};
+  if (scheduler == "bohb" && metrics == 1)
+    return {"bohb", "the scheduler is bohb, which is made for it"};
   if (std::ranges::count(early_stoppers, scheduler) > 0) {
     return {"tpe", "the scheduler " + scheduler + " lets few trials train to their end"};
   }

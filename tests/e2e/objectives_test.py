@@ -174,7 +174,7 @@ class Specs(ObjectivesCase):
                 (["--mode", "min"], "--mode: mode must be a list with \"min\" or \"max\" for each "
                                     "metric, got 1 for 2"),
                 (["--metric", "loss,loss"], "--metric: /1: metrics must differ, got 'loss' twice"),
-                (["--searcher", "gp"], "--searcher: the searcher 'gp' knows one metric, and the "
+                (["--searcher", "bohb"], "--searcher: the searcher 'bohb' knows one metric, and the "
                                        "experiment has several: use 'tpe', 'nsga2', 'sobol', "
                                        "'latin_hypercube', 'random' or 'grid'"),
                 (["--scheduler", "asha"], "--scheduler: the scheduler 'asha' compares trials by one "

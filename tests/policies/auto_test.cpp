@@ -39,7 +39,12 @@ TEST_CASE("What auto becomes depends on metric, space, number of trials and conc
   CHECK(choice(numbers(21), 201) == "tpe");
   CHECK(choice(numbers(4), 100, 17) == "tpe");
   CHECK(choice(numbers(4), 201, 17) == "tpe");
-  CHECK(choice(numbers(4), 100, {}, 2) == "tpe");
+  CHECK(choice(numbers(4), 100, {}, 2) == "gp");
+  CHECK(choice(numbers(4), 201, {}, 2) == "tpe");
+  CHECK(choice(numbers(4), -1, {}, 2) == "tpe");
+  CHECK(choice(numbers(4), 100, 17, 2) == "tpe");
+  CHECK(choice(numbers(21), 100, {}, 2) == "tpe");
+  CHECK(choice(numbers(4), 100, {}, 3) == "tpe");
   CHECK(choice(numbers(4), 10, {}, 2) == "sobol");
   CHECK(choice(numbers(4), 1000, {}, 2) == "tpe");
   CHECK(choice(numbers(4), 1001, {}, 2) == "nsga2");
