@@ -244,7 +244,8 @@ void run(const Options& options) {
         squares += by * by;
       }
       const auto n = static_cast<double>(losses[i].size());
-      const double error = std::sqrt(std::max(0.0, squares / n - ratio * ratio / n / n) / (n - 1));
+      const double error =
+          std::sqrt(std::max(0.0, squares / n - ratio * ratio / n / n) / std::max(1.0, n - 1));
       std::printf("| %s | %s | %.3g | %.2f (%.2f to %.2f) |\n", name.c_str(),
                   intervals[i].is_null() ? "none: random search" : intervals[i].dump().c_str(),
                   std::exp(log_mean / n), std::exp(ratio / n), std::exp(ratio / n - error),

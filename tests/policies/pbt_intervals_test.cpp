@@ -61,6 +61,22 @@ class Running {
     return orders;
   }
 
+  /// All have ended, and are queued again.
+  void take_up_all_at(std::int64_t iteration) {
+    const auto n = static_cast<std::uint32_t>(configs_.size());
+    for (std::uint32_t i = 0; i < n; ++i) {
+      scheduler_->on_trial_end(trial(i, TrialState::terminated));
+    }
+    for (std::uint32_t i = 0; i < n; ++i) {
+      Trial again = trial(i, TrialState::pending);
+      again.attempt = 1;
+      again.iteration = iteration;
+      again.last_metrics = result_at(iteration, 0.5).metrics.text;
+      scheduler_->on_trial_add(again);
+    }
+    for (std::uint32_t i = 0; i < n; ++i) start(i);
+  }
+
   /// What it saves; another one that has loaded it goes on.
   Json reload() {
     const Json state = scheduler_->save();
@@ -149,7 +165,7 @@ TEST_CASE("Without barriers, who has no score since a trial's last interval does
           "[pbt]") {
   Running population(6);
   const auto in_the_middle = [&](std::int64_t iteration) {
-    (void)population.ask(0, iteration, 0.1);
+    CHECK_FALSE(population.ask(0, iteration, 0.1).exploit);  // the best of its own
     (void)population.ask(4, iteration, 0.9);
     population.start(4);
     return population.ask(2, iteration, 0.2);
@@ -220,6 +236,28 @@ TEST_CASE("Barriers are at the multiples of all intervals, each once", "[pbt]") 
     }
   }
   CHECK(barriers.size() == 7);
+}
+
+TEST_CASE("With several intervals, all begin at the end of the burn-in", "[pbt]") {
+  Running population(6, {{"synch", true}, {"burn_in_period", 5}});
+  const std::vector<double> losses = {0.1, 0.1, 0.2, 0.2, 0.3, 0.3};
+  CHECK(population.ask(0, 4, 0.1) == Decision{});
+  const auto exploits_at = [&](std::int64_t iteration) {
+    std::vector<std::uint32_t> trials;
+    for (const auto& [id, order] : population.orders_at(iteration, losses)) trials.push_back(id);
+    return trials;
+  };
+  CHECK(exploits_at(5) == std::vector<std::uint32_t>{2, 3, 4, 5});
+  CHECK(exploits_at(7) == std::vector<std::uint32_t>{2, 4});
+  CHECK(exploits_at(9) == std::vector<std::uint32_t>{2, 3, 4, 5});
+}
+
+TEST_CASE("A population that is taken up again has the turns that are before it", "[pbt]") {
+  Running population(6, {{"synch", true}});
+  population.take_up_all_at(5);
+  const std::vector<double> losses = {0.1, 0.1, 0.2, 0.2, 0.3, 0.3};
+  CHECK_FALSE(population.orders_at(6, losses).contains(5));
+  CHECK(population.orders_at(8, losses).contains(5));
 }
 
 TEST_CASE("Reasons at a barrier say whose interval it is", "[pbt]") {
