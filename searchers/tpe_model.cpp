@@ -74,6 +74,7 @@ Scores reference_of(const std::vector<Scores>& points) {
 
 TpeModel::TpeModel(History history, TpeRules rules)
     : history_(std::move(history)),
+      priors_(history_.space()),
       rules_(rules),
       columns_(history_.axes().size()),
       ascending_(history_.axes().size()) {
@@ -356,6 +357,11 @@ Parzen TpeModel::model_of(const std::vector<std::size_t>& leaves, const std::vec
   std::vector<ParzenColumn> columns;
   for (const std::size_t leaf : leaves) {
     ParzenColumn column{&history_.axes()[leaf], std::vector<double>(n), {}};
+    // What a prior favours is good until there are more good trials than that.
+    const bool is_believed = wanted.size() == 1 && *wanted.begin() == Side::good;
+    if (is_believed && priors_.has(leaf)) {
+      column.belief = {priors_.center(leaf), priors_.deviation(leaf)};
+    }
     column.ascending.reserve(n);
     if (column.axis->is_choice()) {
       for (std::size_t row = 0; row < sides.size(); ++row) {

@@ -11,6 +11,7 @@
 
 #include "searchers/history.h"
 #include "searchers/parzen.h"
+#include "searchers/priors.h"
 #include "searchers/tpe_options.h"
 
 namespace tune {
@@ -68,6 +69,7 @@ class TpeModel {
                            const Parzen::Uniforms& uniforms) const;
 
   History history_;
+  Priors priors_;
   TpeRules rules_;
   std::size_t failures_ = 0;  ///< that the model goes by
   // What follows from the history, kept up to date because to find it anew takes long.
