@@ -185,6 +185,7 @@ TEST_CASE("Without barriers, who has no score since a trial's last interval does
           R"({"interval":2,"time":4,"score":0.2,"place":2,"of":3,"quantile":1,"migrant_of":4})");
   }
   SECTION("it has not") {
+    CHECK_FALSE(population.ask(0, 4, 0.1).exploit);
     CHECK_FALSE(population.ask(2, 4, 0.001).exploit);
     CHECK_FALSE(in_the_middle(6).exploit);
   }
