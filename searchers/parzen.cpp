@@ -81,11 +81,11 @@ std::vector<std::uint32_t> ascending_order(const std::vector<double>& at) {
 }
 
 Parzen::Parzen(std::vector<ParzenColumn> columns, std::vector<double> weights,
-               const ParzenRules& rules)
+               const ParzenRules& rules, double belief_weight)
     : has_belief_(std::any_of(columns.begin(), columns.end(),
                               [](const auto& column) { return column.belief.has_value(); })) {
   const std::size_t seen = weights.size();
-  if (has_belief_) weights.push_back(1);
+  if (has_belief_) weights.push_back(belief_weight);
   weights.push_back(weights.empty() ? 1 : rules.prior_weight);
   kernels_ = weights.size();
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);

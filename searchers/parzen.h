@@ -34,8 +34,9 @@ class Parzen {
   using Uniforms = std::function<double()>;
 
   /// `weights`: of the configs against each other and against the prior weight. If a column has a
-  /// belief, one kernel of weight 1 more has all of them, and is wide where there is none.
-  Parzen(std::vector<ParzenColumn> columns, std::vector<double> weights, const ParzenRules& rules);
+  /// belief, one kernel of `belief_weight` more has all of them, and is wide where there is none.
+  Parzen(std::vector<ParzenColumn> columns, std::vector<double> weights, const ParzenRules& rules,
+         double belief_weight = 1);
 
   /// `n` points, one after the other, a coordinate for each column. Takes numbers in the order in
   /// which Optuna takes them: for each point its kernel, for each choice all points, then for

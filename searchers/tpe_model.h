@@ -63,6 +63,8 @@ class TpeModel {
   std::vector<std::vector<std::size_t>> joint_groups() const;
   Parzen model_of(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
                   std::initializer_list<Side> wanted) const;
+  double agreement(const std::vector<std::size_t>& leaves,
+                   const std::vector<std::uint32_t>& places) const;
   void put_back_failing(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
                         const std::vector<double>& candidates, std::vector<double>& gains) const;
   std::vector<double> draw(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,

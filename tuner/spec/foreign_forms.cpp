@@ -10,6 +10,7 @@
 
 #include "tuner/base/json_limits.h"
 #include "tuner/space/domain.h"
+#include "tuner/space/prior.h"
 #include "tuner/spec/foreign_conversion.h"
 
 // Names of its own: those of other files in this room would be hidden by these.
@@ -159,6 +160,20 @@ std::optional<ForeignForm> wandb(const Json& object) {
   return converted(find_row("W&B", kind), named(object));
 }
 
+/// NePS's prior beside what it is a prior of; none where it would be wrong here.
+std::optional<ForeignForm> with_prior(std::optional<ForeignForm> form, const Json& object) {
+  if (!form || !form->domain || !object.contains("prior")) return form;
+  Json believed = *form->domain;
+  believed["prior"] = object["prior"];
+  if (object.contains("prior_confidence")) {
+    believed["prior"] = {{"value", object["prior"]}, {"confidence", object["prior_confidence"]}};
+  }
+  std::vector<Problem> problems;
+  const auto domain = parse_domain(believed, "", problems);
+  if (domain && parse_prior(believed, *domain, "", problems)) form->domain = believed;
+  return form;
+}
+
 /// Bounds called `lower` and `upper`, as in ConfigSpace and NePS; our own domains, too.
 std::optional<ForeignForm> bounded(const Json& object) {
   const bool has_range = object.contains("lower") && object.contains("upper");
@@ -177,13 +192,13 @@ std::optional<ForeignForm> bounded(const Json& object) {
     const Json domain = {{type, std::move(list)}};
     std::vector<Problem> problems;
     if (!parse_domain(domain, "", problems) || !problems.empty()) return std::nullopt;
-    return ForeignForm{"", "", domain, "", {}, ""};
+    return with_prior(ForeignForm{"", "", domain, "", {}, ""}, object);
   }
   if (row == nullptr) {
     row = has_range ? find_row("NePS", are_whole(object, "lower", "upper") ? "int" : "float")
                     : find_row("ConfigSpace", "categorical");
   }
-  return converted(row, named(object));
+  return with_prior(converted(row, named(object)), object);
 }
 
 /// {"log_uniform_values": [1e-4, 0.1]}, {"suggest_int": {"low": 1, "high": 8}}
