@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
+#include "schedulers/sub_populations.h"
 #include "tuner/policy/options.h"
 
 namespace tune {
@@ -156,6 +158,41 @@ std::int64_t population_of(const PolicyContext& context) {
   return static_cast<std::int64_t>(std::min(grid * static_cast<double>(context.num_samples), 1e15));
 }
 
+/// A number, or several: one for each sub-population.
+std::vector<double> read_intervals(OptionReader& reader, const std::vector<double>& otherwise) {
+  const std::string name = "perturbation_interval";
+  const auto given = reader.get_optional<Json>(name);
+  if (!given) return otherwise;
+  const Json list = given->is_array() ? *given : Json::array({*given});
+  const auto is_number = [](const Json& each) { return each.is_number(); };
+  const auto is_positive = [](const Json& each) { return each > 0; };
+  if (list.empty() || !std::all_of(list.begin(), list.end(), is_number)) {
+    reader.require(false, name, "a number or a list of numbers");
+    return otherwise;
+  }
+  const auto no_more = std::adjacent_find(list.begin(), list.end(), std::greater_equal<>());
+  reader.require(std::all_of(list.begin(), list.end(), is_positive), name, "above 0");
+  reader.require(no_more == list.end(), name, "in ascending order, no interval twice");
+  return reader.is_good() ? list.get<std::vector<double>>() : otherwise;
+}
+
+/// Each sub-population has its best, its worst, and somebody between them, who may be replaced from
+/// without.
+void require_places(OptionReader& reader, const PopulationOptions& options) {
+  const std::size_t intervals = options.perturbation_intervals.size();
+  if (intervals == 1 || options.population < 1 || !reader.is_good()) return;
+  const std::size_t smallest = static_cast<std::size_t>(options.population) / intervals;
+  reader.require(
+      smallest >= 3, "perturbation_interval",
+      "a number, or a list with at least 3 trials for each interval, of which this search "
+      "has " +
+          std::to_string(options.population));
+  const std::size_t size = SubPopulations::quantile_of(smallest, options.quantile_fraction);
+  reader.require(smallest < 3 || smallest > 2 * size, "quantile_fraction",
+                 "so small that somebody is left between the best and the worst of the " +
+                     std::to_string(smallest) + " trials for an interval");
+}
+
 void read_population(OptionReader& reader, const PolicyContext& context,
                      PopulationOptions& options) {
   options.objective = read_objective(reader, context);
@@ -164,15 +201,14 @@ void read_population(OptionReader& reader, const PolicyContext& context,
   options.seed = context.seed;
   options.population = population_of(context);
   options.time_attr = reader.get("time_attr", options.time_attr);
-  options.perturbation_interval =
-      reader.get("perturbation_interval", options.perturbation_interval);
+  options.perturbation_intervals = read_intervals(reader, options.perturbation_intervals);
   options.burn_in_period = reader.get("burn_in_period", options.burn_in_period);
   options.quantile_fraction = reader.get("quantile_fraction", options.quantile_fraction);
   options.synch = reader.get("synch", options.synch);
-  reader.require(options.perturbation_interval > 0, "perturbation_interval", "above 0");
   reader.require(options.burn_in_period >= 0, "burn_in_period", "at least 0");
   reader.require(options.quantile_fraction >= 0 && options.quantile_fraction <= 0.5,
                  "quantile_fraction", "from 0 to 0.5");
+  if (context.is_new) require_places(reader, options);
 }
 
 /// The option `name`: what may change, of what the param space has.

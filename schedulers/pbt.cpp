@@ -1,5 +1,5 @@
 // Population-based training: from time to time the worst trials go on as copies of the best, with
-// changed hyperparameters.
+// changed hyperparameters. With several intervals, models migrate between sub-populations.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "schedulers/barriers.h"
 #include "schedulers/copy_on_write.h"
-#include "schedulers/mutations.h"
 #include "schedulers/population.h"
 #include "schedulers/progress.h"
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
+#include "schedulers/sub_populations.h"
 #include "tuner/base/error.h"
 #include "tuner/model/experiment.h"
 #include "tuner/policy/policy_state.h"
@@ -51,21 +52,6 @@ bool was_to_be_clone(const Json& saved) {
   return saved.is_string() ? !saved.get_ref<const std::string&>().empty() : saved.get<bool>();
 }
 
-class Perturbation : public Explorer {
- public:
-  Perturbation(std::vector<Mutation> mutations, Exploration exploration)
-      : mutations_(std::move(mutations)), exploration_(std::move(exploration)) {}
-
-  Json explore(TrialId, Json config, Random& random) override {
-    return tune::explore(std::move(config), mutations_, exploration_, random);
-  }
-  std::unique_ptr<Explorer> copy() const override { return std::make_unique<Perturbation>(*this); }
-
- private:
-  const std::vector<Mutation> mutations_;
-  const Exploration exploration_;
-};
-
 class Population : public Scheduler {
  public:
   /// Without an explorer nobody is cloned.
@@ -74,7 +60,8 @@ class Population : public Scheduler {
         explorer_(std::move(explorer)),
         objective_reader_(options_.time_attr, options_.objective),
         random_(options_.seed),
-        next_sync_(first_sync()) {}
+        barriers_(options_.perturbation_intervals, options_.burn_in_period),
+        groups_(options_.perturbation_intervals, options_.quantile_fraction) {}
 
   void on_trial_add(const Trial& trial) override {
     if (trial.attempt == 0) ++created_;
@@ -119,7 +106,7 @@ class Population : public Scheduler {
     behind_ -= is_held(*member) ? 0 : 1;
     members_.erase(trial.id);
     // Of those that are taken up again, perhaps none has come to where the last one was.
-    if (members_.empty()) next_sync_ = first_sync();
+    if (members_.empty()) barriers_.reset();
     explorer_->on_end(trial.id);
     forget_order(trial.id);
     // The others wait for it no longer.
@@ -165,9 +152,8 @@ class Population : public Scheduler {
       // So are all that have trained more.
       if (is_ahead && (!is_stuck || one_comes)) break;
       // The best one opens the barrier, as it is nobody's copy.
-      if (is_ahead && behind_ == 0 && scores_.size() > 0 && is_free(scores_.at(0).trial)) {
-        return scores_.at(0).trial;
-      }
+      const auto best = is_ahead && behind_ == 0 ? groups_.best() : std::nullopt;
+      if (best && is_free(best->trial)) return best->trial;
       if (is_free(next.trial)) return next.trial;
       const Trial& trial = experiment.trial(next.trial);
       one_comes = one_comes || (!is_ahead && (trial.held || trial.not_before > now));
@@ -189,9 +175,12 @@ class Population : public Scheduler {
     orders_.for_each([&](TrialId id, const Exploit& exploit) {
       orders.push_back({index_of(id), index_of(exploit.donor), exploit.config, exploit.tag});
     });
-    Json state = {{"random", random_.save()},      {"created", created_},
-                  {"last_place", last_place_},     {"next_sync", encode_number(next_sync_)},
-                  {"members", std::move(members)}, {"orders", std::move(orders)}};
+    Json state = {{"random", random_.save()},
+                  {"created", created_},
+                  {"last_place", last_place_},
+                  {"members", std::move(members)},
+                  {"orders", std::move(orders)}};
+    barriers_.save_to(state);
     if (population_ != options_.population) state["population"] = population_;
     if (Json explorer = explorer_->save(); !explorer.is_null()) {
       state["explorer"] = std::move(explorer);
@@ -205,7 +194,7 @@ class Population : public Scheduler {
       other.random_.load(state.at("random"));
       other.created_ = load_whole<std::int64_t>(state.at("created"));
       other.last_place_ = load_whole<std::uint64_t>(state.at("last_place"));
-      other.next_sync_ = load_number(state.at("next_sync"));
+      other.barriers_.load_from(state);
       if (const auto fewer = state.find("population"); fewer != state.end()) {
         other.population_ = load_whole<std::int64_t>(*fewer);
       }
@@ -233,10 +222,10 @@ class Population : public Scheduler {
       random_ = other.random_;
       created_ = other.created_;
       last_place_ = other.last_place_;
-      next_sync_ = other.next_sync_;
+      barriers_.take(other.barriers_);
       population_ = other.population_;
       members_ = std::move(other.members_);
-      scores_ = std::move(other.scores_);
+      groups_.take_ranks(other.groups_);
       waiting_ = std::move(other.waiting_);
       orders_ = std::move(other.orders_);
       donors_ = std::move(other.donors_);
@@ -247,56 +236,62 @@ class Population : public Scheduler {
  private:
   Decision on_asynchronous(TrialId id, const TrialProgress& progress) {
     Member& member = members_.at(id);
-    const bool is_early = progress.time < options_.burn_in_period ||
-                          progress.time - member.perturbed < options_.perturbation_interval;
-    if (is_early) return {};
+    const std::size_t group = groups_.of(id);
+    if (progress.time < options_.burn_in_period) return {};
+    if (progress.time - member.perturbed < groups_.interval(group)) {
+      return keep_pace(member, progress.time);
+    }
     update(id, member, progress);
     explorer_->on_score(id, progress, member.config);
-    member.perturbed = progress.time;
-    const std::size_t size = quantile_size();
-    const std::size_t rank = scores_.rank({*member.score, id});
-    Decision decision{.why = why_of(progress)};
-    decision.why.add("place", rank + 1).add("of", scores_.size()).add("quantile", size);
-    if (rank + size >= scores_.size()) {
-      decision.exploit = exploit_best(id, size);
-      if (decision.exploit) {
-        decision.action = Action::exploit;
-        return decision;
-      }
+    const double last_chance = std::exchange(member.perturbed, progress.time);
+    const std::size_t size = groups_.quantile_size(group);
+    const Rung& ranks = groups_.ranks(group);
+    const std::size_t rank = ranks.rank({*member.score, id});
+    Decision decision{.why = why_of(id, progress)};
+    decision.why.add("place", rank + 1).add("of", ranks.size()).add("quantile", size);
+    decision.exploit = exploit_from(id, rank, last_chance);
+    if (decision.exploit) {
+      decision.action = Action::exploit;
+      const std::size_t from = groups_.of(decision.exploit->donor);
+      if (from != group) decision.why.add("migrant_of", groups_.interval(from));
+      return decision;
     }
-    const bool others_wait = !waiting_.empty() || !is_complete();
-    if (others_wait) decision.action = Action::pause;
+    if (others_wait()) decision.action = Action::pause;
     decision.checkpoint = rank < size;
     return decision;
   }
 
+  /// Those with longer intervals take turns with the others, or they would be compared with trials
+  /// that they have left far behind.
+  Decision keep_pace(Member& member, double time) {
+    if (time - member.trained < groups_.shortest() || !others_wait()) return {};
+    set_trained(member, time);
+    return {.action = Action::pause};
+  }
+
+  bool others_wait() const { return !waiting_.empty() || !is_complete(); }
+
   Decision on_synchronous(TrialId id, const TrialProgress& progress) {
     Member& member = members_.at(id);
     update(id, member, progress);
-    if (progress.time < next_sync_) return {};
+    if (progress.time < barriers_.next()) return {};
     explorer_->on_score(id, progress, member.config);
-    Rationale why = why_of(progress);
-    why.add("sync", next_sync_);
-    return {.action = Action::pause, .why = std::move(why)};
+    return {.action = Action::pause, .why = why_of(id, progress).add("sync", barriers_.next())};
   }
 
-  Rationale why_of(const TrialProgress& progress) const {
+  Rationale why_of(TrialId id, const TrialProgress& progress) const {
     Rationale why;
+    if (groups_.size() > 1) why.add("interval", groups_.interval(groups_.of(id)));
     why.add("time", progress.time).add("score", progress.value);
     return why;
-  }
-
-  double first_sync() const {
-    return std::max(options_.perturbation_interval, options_.burn_in_period);
   }
 
   /// One is taken up again that has trained so long. Only where all have ended before is it behind
   /// the barrier at which nobody waits yet: the first one is then that which all have before them.
   void go_on_behind(double trained) {
     const bool nobody_waits = static_cast<std::size_t>(behind_) == members_.size();
-    if (!options_.synch || !nobody_waits || !(trained >= next_sync_)) return;
-    const double interval = options_.perturbation_interval;
-    next_sync_ += (std::floor((trained - next_sync_) / interval) + 1) * interval;
+    if (!options_.synch || !nobody_waits || !(trained >= barriers_.next())) return;
+    barriers_.go_on_behind(trained);
     count_behind();
   }
 
@@ -322,46 +317,86 @@ class Population : public Scheduler {
     double latest = 0;
     members_.for_each(
         [&](TrialId, const Member& member) { latest = std::max(latest, member.trained); });
-    const std::size_t size = quantile_size();
-    std::vector<TrialId> worst;
-    for (std::size_t i = 1; i <= size; ++i) worst.push_back(scores_.at(scores_.size() - i).trial);
-    for (const TrialId id : worst) {
-      if (id == started) continue;
-      if (auto exploit = exploit_best(id, size)) add_order(id, std::move(*exploit));
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      if (!barriers_.is_turn_of(group)) continue;
+      const Rung& ranks = groups_.ranks(group);
+      const std::size_t changed = std::min(2 * groups_.quantile_size(group), ranks.size());
+      for (std::size_t i = 1; i <= changed; ++i) {
+        const std::size_t rank = ranks.size() - i;
+        const TrialId id = ranks.at(rank).trial;
+        if (id == started) continue;
+        if (auto exploit = exploit_from(id, rank, {})) add_order(id, std::move(*exploit));
+      }
     }
-    next_sync_ = std::max(next_sync_ + options_.perturbation_interval, latest);
+    barriers_.open(latest);
     count_behind();
   }
 
-  /// One of the best `size`, changed; the trial counts as what it will be.
-  std::optional<Exploit> exploit_best(TrialId id, std::size_t size) {
-    if (size == 0) return std::nullopt;
-    const auto chosen = draw_donor(size);
-    if (!chosen || *chosen == id) return std::nullopt;
-    const Member& donor = members_.at(*chosen);
+  /// What comes of that place in its sub-population. The worst exploit its best; those above them
+  /// are replaced by better ones of other sub-populations.
+  std::optional<Exploit> exploit_from(TrialId id, std::size_t rank,
+                                      std::optional<double> last_chance) {
+    const std::size_t group = groups_.of(id);
+    const std::size_t size = groups_.quantile_size(group);
+    const std::size_t worse = groups_.ranks(group).size() - 1 - rank;
+    if (worse < size) return exploit_best(id, group);
+    if (worse < 2 * size && rank >= size) return migrate(id, group, last_chance);
+    return std::nullopt;
+  }
+
+  /// One of the best, changed.
+  std::optional<Exploit> exploit_best(TrialId id, std::size_t group) {
+    const auto chosen = draw_donor(group);
+    if (!chosen || chosen->trial == id) return std::nullopt;
+    const Member& donor = members_.at(chosen->trial);
+    return become_clone(id, chosen->trial, explore(chosen->trial, Json::parse(donor.config)));
+  }
+
+  /// The best of one drawn of each other sub-population, if it is better. What looks best after a
+  /// short interval may be worst after a long one: a model from a shorter one goes on with the
+  /// hyperparameters that the trial has.
+  std::optional<Exploit> migrate(TrialId id, std::size_t group, std::optional<double> last_chance) {
+    RungEntry best{*members_.at(id).score, id};
+    for (std::size_t other = 0; other < groups_.size(); ++other) {
+      if (other == group) continue;
+      const auto drawn = draw_donor(other, last_chance);
+      if (drawn && !(drawn->score <= best.score)) best = *drawn;
+    }
+    if (best.trial == id) return std::nullopt;
+    const TrialId config_of = groups_.of(best.trial) < group ? id : best.trial;
+    return become_clone(id, best.trial, Json::parse(members_.at(config_of).config));
+  }
+
+  /// The trial counts as what it will be.
+  Exploit become_clone(TrialId id, TrialId chosen, Json config) {
+    const Member& donor = members_.at(chosen);
     Member& clone = members_.at(id);
     clone.becomes_clone = true;
-    Json config = explore(*chosen, Json::parse(donor.config));
     std::string tag = options_.space.tag(config);
     clone.config = encode_numbers(std::move(config)).dump();
-    explorer_->on_clone(id, *chosen, clone.config);
+    explorer_->on_clone(id, chosen, clone.config);
     clone.perturbed = donor.perturbed;
     // Its place among those that wait goes by what it will be, too.
     const bool was_waiting = clone.place.has_value();
     stop_waiting(clone);
     set_trained(clone, donor.trained);
     if (was_waiting) wait(id, clone);
-    return Exploit{*chosen, clone.config, std::move(tag)};
+    return Exploit{chosen, clone.config, std::move(tag)};
   }
 
-  /// One of the best `size` that is no clone to be: those have no model of their own to give, and
-  /// two that wait for each other's would never get one.
-  std::optional<TrialId> draw_donor(std::size_t size) {
+  /// One of the best of the sub-population that is no clone to be: those have no model of their own
+  /// to give, and two that wait for each other's would never get one. `after`: only with a score of
+  /// a later time.
+  std::optional<RungEntry> draw_donor(std::size_t group, std::optional<double> after = {}) {
+    const std::size_t size = groups_.quantile_size(group);
+    if (size == 0) return std::nullopt;
+    const Rung& ranks = groups_.ranks(group);
     const std::size_t first = random_.below(size);
     for (std::size_t i = 0; i < size; ++i) {
-      const RungEntry& drawn = scores_.at((first + i) % size);
+      const RungEntry& drawn = ranks.at((first + i) % size);
       if (std::isnan(drawn.score)) return std::nullopt;
-      if (!std::as_const(members_).find(drawn.trial)->becomes_clone) return drawn.trial;
+      const Member& donor = *std::as_const(members_).find(drawn.trial);
+      if (!donor.becomes_clone && !(after && donor.perturbed <= *after)) return drawn;
     }
     return std::nullopt;
   }
@@ -379,15 +414,6 @@ class Population : public Scheduler {
     return config;
   }
 
-  /// Of the best, and of the worst: ceil(n * quantile_fraction), at most half of all.
-  std::size_t quantile_size() const {
-    const std::size_t n = scores_.size();
-    constexpr double rounding = 1e-9;
-    const double share = static_cast<double>(n) * options_.quantile_fraction;
-    const auto wanted = static_cast<std::size_t>(std::ceil(share - rounding));
-    return std::min(wanted, n / 2);
-  }
-
   void update(TrialId id, Member& member, const TrialProgress& progress) {
     set_trained(member, progress.time);
     forget_score(id, member);
@@ -396,17 +422,17 @@ class Population : public Scheduler {
 
   void set_score(TrialId id, Member& member, double score) {
     member.score = score;
-    scores_.add({score, id});
+    groups_.add({score, id});
   }
 
   void forget_score(TrialId id, Member& member) {
-    if (member.score) scores_.remove({*member.score, id});
+    if (member.score) groups_.remove({*member.score, id});
     member.score.reset();
   }
 
   /// Synchronous: it has come as far as it may before all have.
   bool is_held(const Member& member) const {
-    return options_.synch && member.trained >= next_sync_;
+    return options_.synch && member.trained >= barriers_.next();
   }
 
   void set_trained(Member& member, double time) {
@@ -452,9 +478,9 @@ class Population : public Scheduler {
   std::int64_t created_ = 0;
   std::int64_t population_ = options_.population;  ///< fewer where it turned out that no more come
   std::uint64_t last_place_ = 0;
-  double next_sync_;
+  Barriers barriers_;
   TrialTable<Member> members_;
-  Rung scores_;
+  SubPopulations groups_;
   /// By what they have trained, and of those with equal shares by who has waited longest: a clone
   /// must not get ahead of its donor again and again.
   SortedChunks<InQueue, LeastTrainedFirst> waiting_;
@@ -468,12 +494,6 @@ class Population : public Scheduler {
 std::unique_ptr<Scheduler> make_population(PopulationOptions options,
                                            std::unique_ptr<Explorer> explorer) {
   return std::make_unique<Population>(std::move(options), std::move(explorer));
-}
-
-std::unique_ptr<Scheduler> make_pbt(PbtOptions options) {
-  auto explorer =
-      std::make_unique<Perturbation>(std::move(options.mutations), std::move(options.exploration));
-  return make_population(std::move(options), std::move(explorer));
 }
 
 }  // namespace tune

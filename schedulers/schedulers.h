@@ -74,11 +74,13 @@ struct PopulationOptions {
   Objective objective;
   SearchSpace space;                         ///< for tags and expressions of changed configs
   std::vector<Constraint> constraints = {};  ///< those about configs alone hold for changed ones
-  std::int64_t population = 0;        ///< trials that there will be, if known; below 1: unknown
-  double perturbation_interval = 60;  ///< above 0; between two chances of a trial to exploit
-  double burn_in_period = 0;          ///< nobody exploits before
-  double quantile_fraction = 0.25;    ///< 0 to 0.5; of the trials, who exploit and are exploited
-  bool synch = false;                 ///< all wait for all at each interval
+  std::int64_t population = 0;  ///< trials that there will be, if known; below 1: unknown
+  /// Above 0, ascending, at least one; between two chances of a trial to exploit. Of several, trial
+  /// i has number i modulo their count.
+  std::vector<double> perturbation_intervals = {60};
+  double burn_in_period = 0;        ///< nobody exploits before
+  double quantile_fraction = 0.25;  ///< 0 to 0.5; of the trials, who exploit and are exploited
+  bool synch = false;               ///< all wait for all at each interval
   std::uint64_t seed = 0;
   /// For library users: has the last word on a changed config, but for expressions. Must not depend
   /// on anything but its argument, or a resume gives other answers.

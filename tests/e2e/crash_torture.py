@@ -200,10 +200,14 @@ class Experiment:
     def scheduler_options(self):
         factor = self.random.choice([2, 3])
         interval = self.random.randint(2, 5)
+        quantile = self.random.choice([0.25, 0.5])
+        # Sub-populations of three and more, in which somebody is between the best and the worst.
+        has_several = quantile < 0.5 and self.trials >= 6 and self.random.random() < 0.5
         options = {
             "coin_pauses": {"interval": interval},
-            "pbt": {"time_attr": "training_iteration", "perturbation_interval": interval,
-                    "quantile_fraction": self.random.choice([0.25, 0.5]),
+            "pbt": {"time_attr": "training_iteration",
+                    "perturbation_interval": [1, interval] if has_several else interval,
+                    "quantile_fraction": quantile,
                     "synch": self.random.random() < 0.4,
                     "hyperparam_mutations": {"draw": {"uniform": [0, 1]}}},
             "hyperband": {"max_t": self.iterations, "reduction_factor": factor},

@@ -47,7 +47,7 @@ class SameDecisions(KilledCase):
                 [(c["trial_id"], c["training_iteration"], c["score"], c["triggers"])
                  for c in checkpoints if c["is_latest"]])
 
-    def assert_kills_change_nothing(self):
+    def assert_kills_change_nothing(self, takes_turns=False):
         self.tune("run", "spec.json", "--name", "undisturbed", "--progress", "none")
         expected = self.decisions("undisturbed")
         places = list(expected[1])
@@ -58,7 +58,9 @@ class SameDecisions(KilledCase):
         self.tune("resume", "results/killed", "--strict", "--progress", "none")
         trials, results = self.decisions("killed")
         self.assertEqual(trials, expected[0])
-        self.assertEqual(list(results), places)  # in the same order
+        # Who was running when the driver was killed has lost its turn.
+        order = sorted if takes_turns else list
+        self.assertEqual(order(results), order(places))
         self.assertEqual(results, expected[1])
         self.assertEqual(self.endings("killed"), self.endings("undisturbed"))
         # Both kinds of end are in it, and results that asked for checkpoints.
@@ -104,6 +106,18 @@ class SameDecisions(KilledCase):
                       if event["e"] == "attempt" and event.get("by_searcher")]
             self.assertGreater(len(thawed), 5)
         self.assertIn("PAUSED", {trial[1] for trial in self.endings("killed")[0]})
+
+    def test_sub_populations_exploit_the_same_however_often_their_driver_was_killed(self):
+        self.spec(num_samples=6, scheduler={
+            "type": "pbt", "time_attr": "training_iteration", "perturbation_interval": [2, 4],
+            "synch": True, "hyperparam_mutations": {"rate": {"uniform": [3.6, 4.0]}}}, param_space={
+            "rate": {"uniform": [3.6, 4.0]}, "start": {"uniform": [0.1, 0.9]}})
+        self.assert_kills_change_nothing(takes_turns=True)
+        exploits = [[(event["trial"], event["donor"], event["config"]) for event in self.events(name)
+                     if event["e"] == "exploit"] for name in ("undisturbed", "killed")]
+        self.assertEqual(*exploits)
+        # Trials i and j have the same interval if i - j is even.
+        self.assertEqual({(trial - donor) % 2 for trial, donor, _ in exploits[0]}, {0, 1})
 
     def test_with_priors_a_model_suggests_the_same_however_often_its_driver_was_killed(self):
         for searcher in ({"type": "tpe", "n_startup_trials": 3}, {"type": "gp", "n_startup_trials": 3}):

@@ -54,6 +54,16 @@ std::vector<Named> all_schedulers(std::uint64_t seed = 1) {
                      return make_scheduler(name, options, seed);
                    }});
   }
+  for (const std::string name : {"pbt", "pb2"}) {
+    for (const bool synch : {false, true}) {
+      all.push_back({name + " with several intervals" + (synch ? ", synch" : ""), [=] {
+                       Json options = options_of(name);
+                       options["perturbation_interval"] = {1, 2, 5};
+                       options["synch"] = synch;
+                       return make_scheduler(name, options, seed);
+                     }});
+    }
+  }
   for (const std::string base : {"asha_promotion", "hyperband", "median_stopping", "pbt"}) {
     all.push_back({"resource_changing of " + base, [base, seed] {
                      Json typed = options_of(base);

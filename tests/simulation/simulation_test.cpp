@@ -343,6 +343,7 @@ TEST_CASE("A searcher that has any paused trial go on brings no scheduler to a f
       R"({"type": "asha_promotion", "max_t": 9})", R"({"type": "hyperband", "max_t": 9})",
       R"({"type": "pbt", "perturbation_interval": 2, "hyperparam_mutations": {"x": {"uniform": [0, 1]}}})",
       R"({"type": "pbt", "perturbation_interval": 2, "synch": true, "hyperparam_mutations": {"x": {"uniform": [0, 1]}}})",
+      R"({"type": "pbt", "perturbation_interval": [2, 4], "hyperparam_mutations": {"x": {"uniform": [0, 1]}}})",
       R"({"type": "median_stopping", "grace_period": 2})");
   CAPTURE(scheduler);
   Simulation simulation;

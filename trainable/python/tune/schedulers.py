@@ -76,8 +76,8 @@ def MedianStoppingRule(**options: Any) -> Scheduler:
 
 def PopulationBasedTraining(**options: Any) -> Scheduler:
     """Bad trials go on as copies of good ones: ``hyperparam_mutations``,
-    ``perturbation_interval``, ``time_attr``, ``quantile_fraction``. TypeError: a mutation is a
-    function."""
+    ``perturbation_interval`` (a list has a sub-population for each), ``time_attr``,
+    ``quantile_fraction``. TypeError: a mutation is a function."""
     return _of("pbt", options)
 
 
