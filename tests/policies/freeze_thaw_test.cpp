@@ -39,6 +39,8 @@ struct OneWorker {
   std::map<TrialId, std::int64_t> iterations;
   std::vector<std::string> log;  ///< "+3": trial 3 starts; "3": it goes on
   std::set<TrialId> diverging;
+  std::int64_t diverging_from = 1;
+  double failing_above = 2;  ///< configs beyond it fail with their first iteration
   std::uint32_t next = 0;
 
   /// False once there is nothing to do.
@@ -63,10 +65,11 @@ struct OneWorker {
   void train(TrialId id) {
     std::int64_t& at = iterations[id];
     const std::int64_t target = epochs_of_27[next_decision(epochs_of_27, at)];
-    const auto score = [&] { return diverging.contains(id) ? nan_score : curve(x[id], at); };
+    if (x[id] > failing_above) return searcher->on_trial_end(id, {at = 1, {0}}, Ended::failed);
+    const auto has_diverged = [&] { return diverging.contains(id) && at >= diverging_from; };
+    const auto score = [&] { return has_diverged() ? nan_score : curve(x[id], at); };
     while (++at < target) searcher->on_result(id, {at, {score()}});
-    if (diverging.contains(id))
-      return searcher->on_trial_end(id, {at, {nan_score}}, Ended::stopped);
+    if (has_diverged()) return searcher->on_trial_end(id, {at, {nan_score}}, Ended::stopped);
     if (at == 27) return searcher->on_trial_end(id, {at, {score()}}, Ended::stopped);
     searcher->on_result(id, {at, {score()}});
     searcher->on_trial_pause(id, {at, {score()}});
@@ -247,6 +250,36 @@ TEST_CASE("What the user has paused, and what has diverged, freeze_thaw lets lie
   worker.searcher->on_trial_hold(TrialId(4), true);
   while (worker.step()) REQUIRE(++steps < 100);
   CHECK(worker.iterations.at(TrialId(4)) == 27);
+}
+
+TEST_CASE("What diverges at random does not have freeze_thaw train more of the others",
+          "[freeze_thaw]") {
+  const auto trained = [](bool is_diverging) {
+    OneWorker worker{search(40)};
+    worker.diverging_from = 9;
+    for (std::uint32_t id = 1; is_diverging && id < 40; id += 3) {
+      worker.diverging.insert(TrialId(id));
+    }
+    int steps = 0;
+    while (worker.step()) REQUIRE(++steps < 400);
+    return worker.trained();
+  };
+  CHECK(trained(true) < 1.3 * static_cast<double>(trained(false)));
+}
+
+TEST_CASE("freeze_thaw starts few configs where most have failed", "[freeze_thaw]") {
+  OneWorker worker{search(40)};
+  worker.failing_above = 0.7;
+  int steps = 0;
+  while (worker.step()) REQUIRE(++steps < 400);
+  int failed = 0;
+  double best = 0;
+  for (const auto& [id, x] : worker.x) {
+    failed += x > 0.7 ? 1 : 0;
+    if (x <= 0.7) best = std::max(best, x);
+  }
+  CHECK(failed < 16);  // the curves alone say: the larger, the better
+  CHECK(best > 0.65);
 }
 
 TEST_CASE("With many workers freeze_thaw does not have the same trial go on twice",
