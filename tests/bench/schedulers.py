@@ -2,7 +2,7 @@
 
     schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME ...] [--workers LIST]
                            [--seeds K] [--first-seed N] [--trainings N] [--samples N] [--metric NAME --mode MODE]
-                           [--param-space FILE] [--rows FILE] [--epochs N]
+                           [--param-space FILE] [--rows FILE] [--epochs N] [--launch-s S] [--save-s S]
 
 TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
 (docs/file_formats.md), or LCBench's tables, which are `<task>.configs.csv.gz` (config_id,
@@ -14,6 +14,7 @@ With --epochs, each epoch takes a second and a search has N of them in all, on h
 is the regret after a tenth, a quarter, a half and all of them: (best of the table - best found) / (best of
 the table - median of the first epoch's values), at most 1, and its mean over twenty such moments (AUC); then means
 over the tasks, with standard errors over these.
+--launch-s and --save-s are what each start of a trial and each save costs; with --epochs, in epochs.
 --rows appends all rows to a CSV file, in full precision and with the best value of the table, for
 regret.py.
 """
@@ -71,7 +72,7 @@ def best_of(curves, options):
 
 
 def simulate(options, curves, searcher, workers=None, more=()):
-    more = list(more)
+    more = [*more, "--launch-s", str(options.launch_s), "--save-s", str(options.save_s)]
     if searcher != "random" or "freeze_thaw" in options.scheduler:
         space = options.param_space
         if not space:
@@ -181,6 +182,8 @@ def main():
     parser.add_argument("--mode", default="max")
     parser.add_argument("--param-space", type=pathlib.Path)
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--launch-s", type=float, default=0)
+    parser.add_argument("--save-s", type=float, default=0)
     parser.add_argument("--rows", type=pathlib.Path)
     options = parser.parse_args()
     tasks = options.task or sorted(file.name.split(".")[0]
