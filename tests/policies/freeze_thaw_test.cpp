@@ -321,6 +321,34 @@ TEST_CASE("freeze_thaw chooses among the configs that alone can be tried", "[fre
   CHECK(tried.size() == worker.x.size());
 }
 
+TEST_CASE("The scheduler freeze_thaw tells how many have come to each decision epoch",
+          "[freeze_thaw]") {
+  const Json options = {{"max_t", 4}, {"grace_period", 3}};  // pauses at 3, ends at 4
+  auto scheduler = make_scheduler("freeze_thaw", options);
+  Trial trial = trial_number(0), other = trial_number(1);
+  for (Trial* each : {&trial, &other}) {
+    scheduler->on_trial_add(*each);
+    each->state = TrialState::paused;
+    each->iteration = each->counted_iteration = 3;
+    scheduler->on_trial_wait(*each);
+  }
+  const Json state = scheduler->save();
+  scheduler = make_scheduler("freeze_thaw", options);
+  scheduler->load(state);
+  scheduler->on_trial_start(trial);
+  scheduler->on_trial_start(trial);  // tried once more
+  trial.iteration = 4;
+  scheduler->on_trial_end(trial);
+  const auto rungs = scheduler->rungs().value().rungs;
+  REQUIRE(rungs.size() == 2);
+  CHECK(rungs[0].milestone == 3);
+  CHECK(rungs[0].reached == 2);
+  CHECK(rungs[0].went_on == 1);
+  CHECK(rungs[0].waiting == 1);
+  CHECK(rungs[1].reached == 1);
+  CHECK(rungs[1].went_on == 0);
+}
+
 TEST_CASE("freeze_thaw says what goes together, and what it has no use for", "[freeze_thaw]") {
   const Json own = {{"type", "freeze_thaw"}, {"max_t", 9}};
   CHECK(refusal("freeze_thaw", nullptr, own).empty());
@@ -338,6 +366,8 @@ TEST_CASE("freeze_thaw says what goes together, and what it has no use for", "[f
   CHECK_THAT(
       refusal("freeze_thaw", nullptr, {{"type", "freeze_thaw"}, {"max_t", 5}, {"grace_period", 6}}),
       Contains("at most max_t"));
+  CHECK_THAT(refusal("freeze_thaw", {{"foo", 1}}, own),
+             Contains("'points_to_evaluate'") && !Contains("suggest_ahead"));
   CHECK_THAT(refusal("freeze_thaw", {{"min_probability", 2}}, own), Contains("from 0 to 1"));
   const SearchSpace space = space_of(unit_space);
   PolicyContext context{space, {{"loss", Mode::min}}, 5, 1};
