@@ -29,6 +29,10 @@ void parse_into(std::vector<Mutation>& mutations, const Json& json, const std::s
     }
     const std::size_t before = problems.size();
     const auto domain = parse_domain(value, where, problems);
+    if (domain && value.contains("prior")) {
+      problems.push_back({append_pointer(where, "prior"),
+                          "a mutation takes no prior: that belongs to the param space"});
+    }
     if (problems.size() > before) continue;
     if (!domain) {
       parse_into(mutations, value, place, where, problems);

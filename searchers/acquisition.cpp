@@ -74,7 +74,7 @@ Term chance(const Prediction& there, double least) {
 double Acquisition::at(const std::vector<double>& point) const {
   double sum = best_ ? improvement(scores_.predict(point), *best_).value : 0;
   for (const auto& [model, least] : required_) sum += chance(model.predict(point), least).value;
-  return sum;
+  return sum + added_at(point);
 }
 
 double Acquisition::at(const std::vector<double>& point, std::vector<double>& gradient) const {
@@ -92,6 +92,7 @@ double Acquisition::at(const std::vector<double>& point, std::vector<double>& gr
   };
   if (best_) add(scores_, *best_, improvement);
   for (const auto& [model, least] : required_) add(model, least, chance);
+  if (added_) sum += added_(point, &gradient);
   return sum;
 }
 
@@ -104,6 +105,11 @@ std::vector<double> Acquisition::at_all(const std::vector<double>& points) const
   for (const auto& [model, least] : required_) {
     const auto required = model.predict_all(points);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] += chance(required[i], least).value;
+  }
+  const std::size_t width = all.empty() ? 0 : points.size() / all.size();
+  for (std::size_t i = 0; added_ && i < all.size(); ++i) {
+    const auto first = points.begin() + static_cast<std::ptrdiff_t>(i * width);
+    all[i] += added_({first, first + static_cast<std::ptrdiff_t>(width)}, nullptr);
   }
   return all;
 }

@@ -2,7 +2,9 @@
 // of the chance that constraints are fulfilled.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tuner/math/gaussian_process.h"
@@ -21,6 +23,13 @@ class Acquisition {
   /// What `model` predicts is to be at least `least`.
   void require(const GaussianProcess& model, double least) { required_.push_back({model, least}); }
 
+  /// What is to be added for a point, with its derivatives if these are asked for.
+  using Added = std::function<double(const std::vector<double>&, std::vector<double>*)>;
+  void add(Added added) { added_ = std::move(added); }
+  double added_at(const std::vector<double>& point) const {
+    return added_ ? added_(point, nullptr) : 0;
+  }
+
   /// A point has as many numbers as the models have dimensions.
   double at(const std::vector<double>& point) const;
   /// The same, and its derivatives by the coordinates.
@@ -36,6 +45,7 @@ class Acquisition {
   const GaussianProcess& scores_;
   const std::optional<double> best_;
   std::vector<Required> required_;
+  Added added_;
 };
 
 }  // namespace tune

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "searchers/bohb_model.h"
+#include "searchers/priors.h"
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
 #include "tuner/model/constraint.h"
@@ -36,6 +37,7 @@ class Bohb : public Searcher {
       : space_(space),
         options_(options),
         axes_(axes_of(space_)),
+        priors_(space_),
         budgets_(budgets_of(options)),
         data_(budgets_.size()),
         random_(options.seed) {
@@ -171,7 +173,8 @@ class Bohb : public Searcher {
     const auto uniform = [&] { return random.uniform(); };
     const std::optional<BohbData> model = free_.empty() ? std::nullopt : data();
     if (!model || uniform() < options_.random_fraction) {
-      return space_.sample(0, random);
+      const DrawnFrom from = priors_.pick(random);
+      return from == DrawnFrom::priors ? draw_believed(random) : priors_.sample(from, random);
     }
     const std::vector<double> point = next_by_bohb(free_axes_, *model, options_.rules, uniform);
     std::vector<double> coordinates;
@@ -184,6 +187,49 @@ class Bohb : public Searcher {
     });
   }
 
+  /// From the priors, or near the best: PriorBand's shares of the draws that are not from the whole
+  /// space.
+  Json draw_believed(Random& random) const {
+    std::vector<std::vector<double>> best = best_points();
+    for (auto& point : best) point = coordinates_at(point);
+    if (random.uniform() < prior_share(space_, priors_, best)) {
+      return priors_.sample(DrawnFrom::priors, random);
+    }
+    return Priors(space_, best[0]).sample(DrawnFrom::priors, random);
+  }
+
+  /// Of the configs on the largest budget with enough of them one in `reduction_factor`, the best
+  /// first.
+  std::vector<std::vector<double>> best_points() const {
+    const auto least = static_cast<std::size_t>(std::ceil(options_.reduction_factor));
+    for (std::size_t budget = budgets_.size(); budget-- > 0;) {
+      const BohbData& known = data_[budget];
+      std::vector<std::size_t> order;
+      for (std::size_t i = 0; i < known.scores.size(); ++i) {
+        if (std::isfinite(known.scores[i])) order.push_back(i);
+      }
+      if (order.size() < least) continue;
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::pair(known.violations[a], -known.scores[a]) <
+               std::pair(known.violations[b], -known.scores[b]);
+      });
+      order.resize(std::max<std::size_t>(1, order.size() / least));
+      std::vector<std::vector<double>> best;
+      for (const std::size_t i : order) best.push_back(known.points[i]);
+      return best;
+    }
+    return {};
+  }
+
+  /// By leaf; NaN where there is nothing to model.
+  std::vector<double> coordinates_at(const std::vector<double>& point) const {
+    std::vector<double> coordinates(axes_.size(), std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      if (!std::isnan(point[k])) coordinates[free_[k]] = from_unit(free_axes_[k], point[k]);
+    }
+    return coordinates;
+  }
+
   std::vector<double> decode_point(const Json& json) const {
     std::vector<double> point = load_numbers(json);
     if (point.size() != free_.size()) throw std::invalid_argument("another space");
@@ -193,6 +239,7 @@ class Bohb : public Searcher {
   const SearchSpace space_;
   const BohbOptions options_;
   const std::vector<Axis> axes_;
+  const Priors priors_;
   std::vector<std::size_t> free_;  ///< leaves that are modelled
   std::vector<Axis> free_axes_;
   const std::vector<std::int64_t> budgets_;  ///< in iterations, rising

@@ -4,6 +4,7 @@
 
 #include "searchers/cma_es.h"
 #include "searchers/nsga2.h"
+#include "searchers/priors.h"
 #include "searchers/searchers.h"
 #include "searchers/sequences.h"
 #include "searchers/suggestion_filter.h"
@@ -180,6 +181,8 @@ std::unique_ptr<Searcher> freeze_thaw_from(const Json& json, const PolicyContext
   reader.require(options.min_probability >= 0 && options.min_probability <= 1, "min_probability",
                  "from 0 to 1");
   SuggestionFilterOptions front = read_suggestion_filter(reader, context);
+  // Where only some configs have curves, the priors' values are hardly among them.
+  front.begins_at_priors = context.only_configs.empty();
   const Batching& batching = front.batching;
   const bool has_pace = batching.repeat > 1 || batching.limits.ahead > 0 ||
                         batching.limits.max_concurrent || batching.limits.batch;
@@ -225,7 +228,8 @@ std::unique_ptr<Searcher> latin_hypercube_from(const Json& json, const PolicyCon
                  "from 1 to 10000");
   SuggestionFilterOptions front = read_suggestion_filter(reader, context);
   reader.finish();
-  const std::int64_t samples = front.num_samples - std::ssize(front.points_to_evaluate);
+  const std::int64_t believed = Priors(context.space).any() ? 1 : 0;
+  const std::int64_t samples = front.num_samples - std::ssize(front.points_to_evaluate) - believed;
   const std::int64_t otherwise = std::clamp<std::int64_t>(samples, 1, most);
   const std::int64_t size = given.value_or(front.num_samples < 0 ? endless : otherwise);
   return make_suggestion_filter(

@@ -51,10 +51,11 @@ class CmaEs : public Searcher {
         all_axes_(axes_of(space)),
         numbers_(numbers_of(space, all_axes_)),
         axes_(those(all_axes_, numbers_)),
+        priors_(space_),
         random_(options.seed),
         may_restart_(options.restarts != CmaRestarts::none),
         runs_(options),
-        descent_(axes_, runs_.current(), std::vector<double>(axes_.size(), 0.5)) {
+        descent_(axes_, runs_.current(), first_mean()) {
     if (options.independent_tpe && numbers_.size() < all_axes_.size()) {
       TpeOptions tpe;
       tpe.seed = random_.bits();
@@ -108,6 +109,17 @@ class CmaEs : public Searcher {
   void load(const Json& state) override;
 
  private:
+  /// Where the priors are; else in the middle.
+  std::vector<double> first_mean() const {
+    std::vector<double> mean;
+    for (std::size_t j = 0; j < axes_.size(); ++j) {
+      const double range = axes_[j].high - axes_[j].low;
+      const bool has_prior = priors_.has(numbers_[j]);
+      mean.push_back(has_prior ? (priors_.center(numbers_[j]) - axes_[j].low) / range : 0.5);
+    }
+    return mean;
+  }
+
   /// A trial that has not ended.
   struct Asked {
     CmaDrawn drawn;              ///< of one that came from elsewhere, `tried` alone
@@ -131,11 +143,12 @@ class CmaEs : public Searcher {
       Answer answer = others_->suggest(id);
       values = space_.leaf_values(std::get<Suggestion>(answer).config);
     }
+    const DrawnFrom from = others_ ? DrawnFrom::space : priors_.pick(random);
     return space_.assemble(0, [&](std::size_t leaf) -> Json {
       const Domain& domain = space_.leaves()[leaf].domain;
       const auto number = std::lower_bound(numbers_.begin(), numbers_.end(), leaf);
       if (number == numbers_.end() || *number != leaf) {
-        return others_ ? values[leaf] : draw_leaf(domain, random);
+        return others_ ? values[leaf] : priors_.draw(leaf, from, random);
       }
       const auto j = static_cast<std::size_t>(number - numbers_.begin());
       const Axis& axis = axes_[j];
@@ -208,6 +221,7 @@ class CmaEs : public Searcher {
   const std::vector<Axis> all_axes_;        ///< by leaf
   const std::vector<std::size_t> numbers_;  ///< leaves that are modelled
   const std::vector<Axis> axes_;            ///< of these
+  const Priors priors_;
   Random random_;
   const bool may_restart_;
   CmaRunList runs_;

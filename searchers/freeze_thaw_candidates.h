@@ -8,6 +8,7 @@
 #include "searchers/freeze_thaw_options.h"
 #include "searchers/gp_dimensions.h"
 #include "searchers/gp_model.h"
+#include "searchers/priors.h"
 #include "tuner/math/random.h"
 #include "tuner/space/search_space.h"
 
@@ -28,18 +29,23 @@ class ConfigCandidates {
   std::vector<double> any(const std::vector<LearningCurve>& curves, Random& random) const;
 
   /// At least one: some all over the space, and some a tenth of each range from the three best.
+  /// With priors half of the former are from these, and the fewer the less the best agree.
   std::vector<Point> points(const std::vector<LearningCurve>& curves, Random& random) const;
 
  private:
   /// Where nothing else can be tried: some of what is left, and what is nearest to the best.
   std::vector<Point> untried(const std::vector<const Point*>& best,
                              const std::vector<LearningCurve>& curves, Random& random) const;
+  /// Coordinates by leaf of so many from the priors or, by PriorBand's shares, around the best.
+  std::vector<std::vector<double>> believed(std::size_t n, const std::vector<const Point*>& best,
+                                            Random& random) const;
   /// A tenth of each range away, or another category.
   Point near(Point point, Random& random) const;
 
   const SearchSpace& space_;
   const std::vector<Axis>& axes_;
   const GpDimensions& dimensions_;
+  const Priors priors_;
   std::vector<std::vector<double>> only_;  ///< coordinates of what alone can be tried; empty: all
   IsAllowed is_allowed_;
 };

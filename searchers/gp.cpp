@@ -42,7 +42,7 @@ void rank(std::vector<double>& scores, const std::vector<std::int64_t>& iteratio
 class Gp : public Searcher {
  public:
   Gp(const SearchSpace& space, const GpOptions& options)
-      : options_(options), history_(space, 1), random_(options.seed) {
+      : options_(options), history_(space, 1), priors_(space), random_(options.seed) {
     if (has_unfit(space, options_.constraints)) {
       is_allowed_ = [this](const std::vector<double>& coordinates) {
         return !why_unfit(history_.space(), options_.constraints, config_at(coordinates));
@@ -148,7 +148,7 @@ class Gp : public Searcher {
     }
     if (are_unequal) rank(data.scores, iterations);
     return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_,
-                      is_allowed_);
+                      is_allowed_, &priors_);
   }
 
   /// The next point that fills the space and is allowed, if one comes soon.
@@ -165,9 +165,19 @@ class Gp : public Searcher {
   /// that its first points leave wide gaps and rise and fall together.
   std::vector<double> spread(std::uint64_t i) {
     constexpr std::size_t most_strides = 8;
-    if (shift_.size() <= most_strides) return SpreadPoints(history_.axes(), shift_)(i);
-    const auto seed = static_cast<std::uint64_t>(shift_[0] * 0x1p63);
-    return coordinates_at(history_.axes(), hypercubes_(seed, i));
+    std::vector<double> shares;
+    if (shift_.size() <= most_strides) {
+      shares = SpreadPoints(history_.axes(), shift_).shares(i);
+    } else {
+      const auto seed = static_cast<std::uint64_t>(shift_[0] * 0x1p63);
+      shares = hypercubes_(seed, i);
+    }
+    std::vector<double> coordinates = coordinates_at(history_.axes(), shares);
+    const bool is_believed = i % 2 == 1;
+    for (std::size_t leaf = 0; is_believed && leaf < shares.size(); ++leaf) {
+      if (priors_.has(leaf)) coordinates[leaf] = priors_.quantile(leaf, shares[leaf]);
+    }
+    return coordinates;
   }
 
   /// Of seeds any value: no constraint is about those.
@@ -180,6 +190,7 @@ class Gp : public Searcher {
 
   const GpOptions options_;
   History history_;
+  const Priors priors_;
   Random random_;
   std::vector<double> shift_;  ///< of the points that fill the space, by leaf
   UnitSequence hypercubes_;

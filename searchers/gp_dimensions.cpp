@@ -75,6 +75,22 @@ GpDimensions::Point GpDimensions::snapped(const Point& point, std::vector<bool>*
   return point_of(coordinates);
 }
 
+double GpDimensions::log_believed(const Priors& priors, const Point& point, double weight,
+                                  Point* gradient) const {
+  std::vector<bool> is_there(size(), true);
+  if (is_conditional_) (void)snapped(point, &is_there);
+  double sum = 0;
+  for (std::size_t j = 0; j < size(); ++j) {
+    if (!is_there[j] || !priors.has(leaves_[j])) continue;
+    const double range = axis(j).high - axis(j).low;
+    const double at = axis(j).is_choice() ? point[j] : axis(j).low + point[j] * range;
+    double slope = 0;
+    sum += priors.log_believed(leaves_[j], at, &slope);
+    if (gradient != nullptr) (*gradient)[j] += weight * slope * range;
+  }
+  return weight * sum;
+}
+
 bool GpDimensions::is_discrete() const {
   for (std::size_t j = 0; j < size(); ++j) {
     if (axis(j).step == 0 || !axis(j).bounded) return false;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "searchers/coordinates.h"
+#include "searchers/priors.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {
@@ -30,6 +31,11 @@ class GpDimensions {
 
   /// As the config at the point has it; `is_there` says, by dimension, what that has at all.
   Point snapped(const Point& point, std::vector<bool>* is_there = nullptr) const;
+
+  /// `weight` times the logarithm of how far the priors favour what the config at the point has.
+  /// Its derivatives are added to `gradient`, if that is not null.
+  double log_believed(const Priors& priors, const Point& point, double weight,
+                      Point* gradient) const;
 
   bool is_discrete() const;
 

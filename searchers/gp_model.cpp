@@ -29,6 +29,8 @@ constexpr double cut_off_at = 2;
 constexpr double worthwhile = 0.01;
 /// Lengths are halved so often at most.
 constexpr int most_halvings = 3;
+/// The logarithm of what priors say counts this many times, divided by the number of trials.
+constexpr double prior_strength = 10;
 /// A fit is kept for so many times its observations, beyond the first hundred.
 constexpr double fit_growth = 1.1;
 constexpr std::size_t always_fitted = 100;
@@ -363,12 +365,16 @@ SpreadPoints::SpreadPoints(const std::vector<Axis>& axes, std::vector<double> sh
 }
 
 std::vector<double> SpreadPoints::operator()(std::uint64_t i) const {
+  return coordinates_at(axes_, shares(i));
+}
+
+std::vector<double> SpreadPoints::shares(std::uint64_t i) const {
   std::vector<double> shares;
   for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) {
     const double place = shift_[leaf] + strides_[leaf] * static_cast<double>(i + 1);
     shares.push_back(place - std::floor(place));
   }
-  return coordinates_at(axes_, shares);
+  return shares;
 }
 
 std::vector<double> coordinates_at(const std::vector<Axis>& axes,
@@ -386,7 +392,7 @@ std::vector<double> coordinates_at(const std::vector<Axis>& axes,
 
 std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,
                                const GpRules& rules, const GpData& data, GpFits& fits,
-                               Random& random, const IsAllowed& is_allowed) {
+                               Random& random, const IsAllowed& is_allowed, const Priors* priors) {
   const GpDimensions dimensions(space, axes);
   std::vector<double> shift;
   for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) shift.push_back(random.uniform());
@@ -426,6 +432,16 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
     acquisition.require(margins.back(), -margin.mean / margin.deviation);
   }
 
+  if (priors != nullptr && priors->any()) {
+    // piBO: Hvarfner et al., "Augmenting Acquisition Functions with User Beliefs for Bayesian
+    // Optimization", ICLR 2022.
+    const double weight =
+        prior_strength / static_cast<double>(data.points.size() + data.pending.size());
+    acquisition.add([&dimensions, priors, weight](const Point& point, Point* gradient) {
+      return dimensions.log_believed(*priors, point, weight, gradient);
+    });
+  }
+
   const auto candidates = candidates_of(dimensions, spread, rules, data, best, is_allowed);
   const auto look = [&] {
     return most_promising(dimensions, candidates, acquisition,
@@ -437,7 +453,11 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
   // Bayesian Optimization with Unknown Hyperparameters", 2019).
   const bool may_doubt = has_best && (data.points.size() + data.pending.size()) % 2 == 1;
   std::vector<double> values = fits.scores.hyperparameters;
-  for (int i = 0; may_doubt && found.height < std::log(worthwhile) && i < most_halvings; ++i) {
+  const auto is_doubtful = [&] {
+    const double added = found.point.empty() ? 0 : acquisition.added_at(found.point);
+    return found.height - added < std::log(worthwhile);
+  };
+  for (int i = 0; may_doubt && is_doubtful() && i < most_halvings; ++i) {
     for (std::size_t j = 0; j < dimensions.size(); ++j) values[j] *= 4;  // inverse squares
     model.set(values);
     found = look();

@@ -7,6 +7,7 @@
 
 #include "searchers/coordinates.h"
 #include "searchers/gp_options.h"
+#include "searchers/priors.h"
 #include "tuner/math/random.h"
 #include "tuner/space/search_space.h"
 
@@ -44,6 +45,8 @@ class SpreadPoints {
 
   /// Coordinates by leaf of point number `i`.
   std::vector<double> operator()(std::uint64_t i) const;
+  /// The same as shares of the axes.
+  std::vector<double> shares(std::uint64_t i) const;
 
  private:
   const std::vector<Axis>& axes_;
@@ -55,9 +58,10 @@ std::vector<double> coordinates_at(const std::vector<Axis>& axes,
                                    const std::vector<double>& shares);
 
 /// Coordinates by leaf of the next point, an allowed one if such can be found; for leaves that its
-/// config will not have, any.
+/// config will not have, any. `priors`, if not null, count the less the more trials there are.
 std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,
                                const GpRules& rules, const GpData& data, GpFits& fits,
-                               Random& random, const IsAllowed& is_allowed = nullptr);
+                               Random& random, const IsAllowed& is_allowed = nullptr,
+                               const Priors* priors = nullptr);
 
 }  // namespace tune

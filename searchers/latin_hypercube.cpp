@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "searchers/priors.h"
 #include "searchers/sequences.h"
 #include "tuner/math/random.h"
 
@@ -56,7 +57,8 @@ UnitSequence latin_hypercube_points(std::size_t dimensions, std::uint64_t block_
 
 std::unique_ptr<Searcher> make_latin_hypercube(const SearchSpace& space, std::uint64_t block_size,
                                                std::uint64_t seed) {
-  return make_sequence(space, latin_hypercube_points(space.leaves().size(), block_size), seed);
+  const std::size_t dimensions = space.leaves().size() + (Priors(space).any() ? 1 : 0);
+  return make_sequence(space, latin_hypercube_points(dimensions, block_size), seed);
 }
 
 }  // namespace tune

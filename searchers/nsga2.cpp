@@ -9,6 +9,7 @@
 
 #include "searchers/failures.h"
 #include "searchers/history.h"
+#include "searchers/priors.h"
 #include "searchers/suggestion.h"
 #include "tuner/math/pareto.h"
 #include "tuner/model/constraint.h"
@@ -46,7 +47,7 @@ double mutated(const Axis& axis, double x, Random& random) {
 class Nsga2 : public Searcher {
  public:
   Nsga2(const SearchSpace& space, std::size_t objectives, const Nsga2Options& options)
-      : history_(space, objectives), options_(options), random_(options.seed) {
+      : history_(space, objectives), priors_(space), options_(options), random_(options.seed) {
     const auto& axes = history_.axes();
     const auto open = std::count_if(axes.begin(), axes.end(),
                                     [](const Axis& axis) { return axis.is_modelled(); });
@@ -109,7 +110,7 @@ class Nsga2 : public Searcher {
     const bool has_parents = std::ssize(parents) >= options_.population;
     Json config;
     for (int children = 0; children < most_children; ++children) {
-      config = has_parents ? child_of(parents, random) : space().sample(0, random);
+      config = has_parents ? child_of(parents, random) : priors_.sample(random);
       const auto point = coordinates_of(space(), history_.axes(), config);
       if (!is_known(point) && !is_among_failures(point)) break;
     }
@@ -164,6 +165,7 @@ class Nsga2 : public Searcher {
   }
 
   History history_;
+  const Priors priors_;
   const Nsga2Options options_;
   double mutation_prob_;
   Random random_;

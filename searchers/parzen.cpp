@@ -81,9 +81,13 @@ std::vector<std::uint32_t> ascending_order(const std::vector<double>& at) {
 }
 
 Parzen::Parzen(std::vector<ParzenColumn> columns, std::vector<double> weights,
-               const ParzenRules& rules)
-    : kernels_(weights.size() + 1) {
+               const ParzenRules& rules, double belief_weight)
+    : has_belief_(std::any_of(columns.begin(), columns.end(),
+                              [](const auto& column) { return column.belief.has_value(); })) {
+  const std::size_t seen = weights.size();
+  if (has_belief_) weights.push_back(belief_weight);
   weights.push_back(weights.empty() ? 1 : rules.prior_weight);
+  kernels_ = weights.size();
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   double sum = 0;
   constant_.reserve(kernels_);
@@ -93,8 +97,7 @@ Parzen::Parzen(std::vector<ParzenColumn> columns, std::vector<double> weights,
     cumulated_.push_back(sum += weight / total);
   }
   for (std::size_t place = 0; place < columns.size(); ++place) {
-    ensure(columns[place].at.size() + 1 == kernels_,
-           "all columns of a model have the same configs");
+    ensure(columns[place].at.size() == seen, "all columns of a model have the same configs");
     axes_.push_back(columns[place].axis);
     add(columns[place], rules, place);
   }
@@ -114,8 +117,11 @@ void Parzen::add_choices(const ParzenColumn& column, const ParzenRules& rules, s
   const double total = count * base + 1;
   Choices choices{place, column.axis->choices, column.at, std::log((base + 1) / total),
                   std::log(base / total)};
-  choices.seen.push_back(-1);  // nothing is, and all values are as probable
-  constant_.back() += -std::log(count) - choices.miss;
+  if (column.belief) choices.seen.push_back(column.belief->mean);
+  while (choices.seen.size() < kernels_) {  // nothing is, and all values are as probable
+    constant_[choices.seen.size()] += -std::log(count) - choices.miss;
+    choices.seen.push_back(-1);
+  }
   choices_.push_back(std::move(choices));
 }
 
@@ -126,9 +132,15 @@ void Parzen::add_numbers(const ParzenColumn& column, const ParzenRules& rules, s
   numbers.mean.reserve(kernels_);
   numbers.mean = column.at;
   numbers.deviation = deviations_of(column, rules);
-  numbers.mean.push_back((axis.low + axis.high) / 2);
-  // A normal distribution is what its user expects, and `low` and `high` are 4 deviations apart.
-  numbers.deviation.push_back((axis.high - axis.low) / (axis.bounded ? 1 : 4));
+  if (column.belief) {
+    numbers.mean.push_back(column.belief->mean);
+    numbers.deviation.push_back(column.belief->deviation);
+  }
+  while (numbers.mean.size() < kernels_) {
+    numbers.mean.push_back((axis.low + axis.high) / 2);
+    // A normal distribution is what its user expects, and `low` and `high` are 4 deviations apart.
+    numbers.deviation.push_back((axis.high - axis.low) / (axis.bounded ? 1 : 4));
+  }
   numbers.inverse_deviation.reserve(kernels_);
   for (const double deviation : numbers.deviation) {
     numbers.inverse_deviation.push_back(1 / deviation);
@@ -153,6 +165,7 @@ void Parzen::add_numbers(const ParzenColumn& column, const ParzenRules& rules, s
       numbers.kind[kernel] = static_cast<std::uint32_t>(kind - 1);
     };
     for (const std::uint32_t kernel : column.ascending) sort_in(kernel);
+    if (has_belief_) sort_in(kernels_ - 2);
     sort_in(kernels_ - 1);
   }
   numbers_.push_back(std::move(numbers));

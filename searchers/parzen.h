@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "searchers/coordinates.h"
@@ -17,6 +18,11 @@ struct ParzenColumn {
   const Axis* axis;                      ///< outlives the model
   std::vector<double> at;                ///< coordinates, within bounds
   std::vector<std::uint32_t> ascending;  ///< places in `at` by rising coordinate; not of a choice
+  /// What is believed along the axis, as if it had been seen.
+  struct Belief {
+    double mean, deviation;  ///< the deviation is not of a choice
+  };
+  std::optional<Belief> belief = std::nullopt;
 };
 
 /// The places of `at` by rising coordinate, equal ones by place.
@@ -27,8 +33,10 @@ class Parzen {
   /// One after the other, in [0, 1).
   using Uniforms = std::function<double()>;
 
-  /// `weights`: of the configs against each other and against the prior weight.
-  Parzen(std::vector<ParzenColumn> columns, std::vector<double> weights, const ParzenRules& rules);
+  /// `weights`: of the configs against each other and against the prior weight. If a column has a
+  /// belief, one kernel of `belief_weight` more has all of them, and is wide where there is none.
+  Parzen(std::vector<ParzenColumn> columns, std::vector<double> weights, const ParzenRules& rules,
+         double belief_weight = 1);
 
   /// `n` points, one after the other, a coordinate for each column. Takes numbers in the order in
   /// which Optuna takes them: for each point its kernel, for each choice all points, then for
@@ -61,7 +69,8 @@ class Parzen {
                                   double negligible) const;
 
   std::vector<const Axis*> axes_;
-  std::size_t kernels_ = 0;  ///< configs and, last, the wide one
+  std::size_t kernels_ = 0;  ///< configs, what is believed if anything is and, last, the wide one
+  bool has_belief_ = false;
   std::vector<Choices> choices_;
   std::vector<Numbers> numbers_;
   std::vector<double> cumulated_;  ///< weights

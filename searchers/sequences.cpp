@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "searchers/priors.h"
 #include "searchers/quantile.h"
 #include "searchers/suggestion.h"
 #include "tuner/policy/policy_state.h"
@@ -14,12 +15,15 @@ namespace {
 class Sequence : public Searcher {
  public:
   Sequence(const SearchSpace& space, UnitSequence points, std::uint64_t seed)
-      : space_(space), points_(std::move(points)), seed_(seed) {}
+      : space_(space), priors_(space), points_(std::move(points)), seed_(seed) {}
 
   Answer suggest(TrialId) override {
     const std::vector<double> point = points_(seed_, position_);
+    // Half of the sequence along an axis of its own, or the halves would not fill the space evenly.
+    const bool is_believed = priors_.any() && point.back() < 0.5;
     Suggestion suggestion = suggestion_of(space_, [&] {
       return space_.assemble(0, [&](std::size_t leaf) {
+        if (is_believed && priors_.has(leaf)) return priors_.value_at(leaf, point[leaf]);
         return leaf_quantile(space_.leaves()[leaf].domain, point[leaf]);
       });
     });
@@ -38,6 +42,7 @@ class Sequence : public Searcher {
 
  private:
   const SearchSpace space_;
+  const Priors priors_;
   const UnitSequence points_;
   std::uint64_t seed_;
   std::uint64_t position_ = 0;

@@ -11,7 +11,8 @@
 
 namespace tune {
 
-/// Point number `i` of the sequence of a seed in the unit cube: by leaf, 0 <= coordinate < 1.
+/// Point number `i` of the sequence of a seed in the unit cube: by leaf, 0 <= coordinate < 1. In a
+/// space with priors there is one more, which says whether they are believed.
 using UnitSequence = std::function<std::vector<double>(std::uint64_t seed, std::uint64_t i)>;
 
 /// Suggests what is at the points, as shares of the probability of each domain. Never exhausted;

@@ -8,6 +8,7 @@
 #include <boost/random/sobol.hpp>
 
 #include "searchers/coordinates.h"
+#include "searchers/priors.h"
 #include "searchers/sequences.h"
 #include "tuner/math/random.h"
 #include "tuner/policy/catalogue.h"
@@ -49,6 +50,7 @@ std::unique_ptr<Searcher> make_sobol(const SearchSpace& space, std::uint64_t see
   for (const SpaceLeaf& leaf : space.leaves()) {
     is_dimension.push_back(axis_of(leaf.domain).is_modelled());
   }
+  if (Priors(space).any()) is_dimension.push_back(true);
   const auto n =
       static_cast<std::size_t>(std::count(is_dimension.begin(), is_dimension.end(), true));
   constexpr std::size_t most = boost::random::default_sobol_table::max_dimension;

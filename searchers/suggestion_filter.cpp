@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "searchers/priors.h"
 #include "searchers/suggestion.h"
 #include "tuner/base/error.h"
 #include "tuner/base/whole_number.h"
@@ -39,6 +40,7 @@ class SuggestionFilter : public Searcher {
       : space_(space),
         options_(std::move(options)),
         searcher_(std::move(searcher)),
+        priors_(space_),
         is_constrained_(any_about_configs(options_.constraints)),
         random_(options_.seed) {
     if (prefers_new()) size_ = count_configs();
@@ -124,6 +126,11 @@ class SuggestionFilter : public Searcher {
         if (!unfit) return config;
       }
       throw nothing_fits(*unfit);
+    }
+    if (options_.begins_at_priors && priors_.any() && sample_ == std::ssize(points)) {
+      std::optional<std::string> why;
+      Json config = priors_.sample(DrawnFrom::values, random_);
+      if (is_good(config, prefers_new(), why)) return config;
     }
     const bool is_exhausted = size_ && *size_ > 0 && seen_.size() >= *size_;
     if (!is_exhausted) {
@@ -236,6 +243,7 @@ class SuggestionFilter : public Searcher {
   std::optional<std::uint64_t> size_;  ///< of a discrete space, where new configs come first
   bool is_counted_ = false;            ///< `size_`: how many can be tried
   std::unique_ptr<Searcher> searcher_;
+  const Priors priors_;
   const bool is_constrained_;  ///< in what may be suggested
   std::int64_t sample_ = 0;
   std::set<std::uint64_t> seen_;  ///< hashes of configs, where new ones come first

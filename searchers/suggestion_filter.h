@@ -42,6 +42,8 @@ struct SuggestionFilterOptions {
   /// Presets (SearchSpace::check_preset finds nothing wrong) to suggest first; what one leaves open
   /// is drawn.
   std::vector<Json> points_to_evaluate;
+  /// Then a config with the values of the space's priors, if there are some.
+  bool begins_at_priors = true;
   /// Configs that nobody has to try: whole ones, with what is known of them.
   struct Known {
     Json config;

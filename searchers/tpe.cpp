@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "searchers/priors.h"
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
 #include "searchers/tpe_model.h"
@@ -14,7 +15,7 @@ namespace {
 class Tpe : public Searcher {
  public:
   Tpe(TpeModel model, const TpeOptions& options)
-      : model_(std::move(model)), options_(options), random_(options.seed) {}
+      : model_(std::move(model)), priors_(space()), options_(options), random_(options.seed) {}
 
   Answer suggest(TrialId) override {
     Random random = random_;
@@ -53,12 +54,13 @@ class Tpe : public Searcher {
 
   Json draw(Random& random) const {
     if (model_.known() < static_cast<std::size_t>(options_.n_startup_trials)) {
-      return space().sample(0, random);
+      return priors_.sample(random);
     }
     return model_.suggest([&] { return random.uniform(); });
   }
 
   TpeModel model_;
+  const Priors priors_;
   const TpeOptions options_;
   Random random_;
 };

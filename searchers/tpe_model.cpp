@@ -74,6 +74,7 @@ Scores reference_of(const std::vector<Scores>& points) {
 
 TpeModel::TpeModel(History history, TpeRules rules)
     : history_(std::move(history)),
+      priors_(history_.space()),
       rules_(rules),
       columns_(history_.axes().size()),
       ascending_(history_.axes().size()) {
@@ -353,9 +354,13 @@ Parzen TpeModel::model_of(const std::vector<std::size_t>& leaves, const std::vec
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), sides[row]) != wanted.end();
     if (is_wanted && fits[shape_of_[row]]) places[row] = n++;
   }
+  const bool is_good = wanted.size() == 1 && *wanted.begin() == Side::good;
   std::vector<ParzenColumn> columns;
   for (const std::size_t leaf : leaves) {
     ParzenColumn column{&history_.axes()[leaf], std::vector<double>(n), {}};
+    if (is_good && priors_.has(leaf)) {
+      column.belief = {priors_.center(leaf), priors_.deviation(leaf)};
+    }
     column.ascending.reserve(n);
     if (column.axis->is_choice()) {
       for (std::size_t row = 0; row < sides.size(); ++row) {
@@ -370,10 +375,24 @@ Parzen TpeModel::model_of(const std::vector<std::size_t>& leaves, const std::vec
     }
     columns.push_back(std::move(column));
   }
-  const bool is_even =
-      wanted.size() == 1 && *wanted.begin() == Side::good && history_.objectives() > 1;
+  const bool is_even = is_good && history_.objectives() > 1;
   return {std::move(columns), is_even ? std::vector<double>(n, 1.0) : weights_by_age(n),
-          rules_.parzen};
+          rules_.parzen, is_good && priors_.any() ? agreement(leaves, places) : 1};
+}
+
+/// How likely these trials, those with a place, come from where the priors are rather than from
+/// anywhere, from 0 to 1. So a prior is left as soon as the good trials are elsewhere.
+double TpeModel::agreement(const std::vector<std::size_t>& leaves,
+                           const std::vector<std::uint32_t>& places) const {
+  double sum = 0, count = 0;
+  for (std::size_t row = 0; row < places.size(); ++row) {
+    if (places[row] == std::numeric_limits<std::uint32_t>::max()) continue;
+    double log_ratio = 0;
+    for (const std::size_t leaf : leaves) log_ratio += priors_.log_ratio(leaf, columns_[leaf][row]);
+    sum += 1 / (1 + std::exp(-log_ratio));
+    ++count;
+  }
+  return count > 0 ? sum / count : 1;
 }
 
 /// Puts candidates that are likelier to fail than not behind all others, the least likely first.

@@ -11,6 +11,7 @@
 
 #include "searchers/history.h"
 #include "searchers/parzen.h"
+#include "searchers/priors.h"
 #include "searchers/tpe_options.h"
 
 namespace tune {
@@ -62,12 +63,15 @@ class TpeModel {
   std::vector<std::vector<std::size_t>> joint_groups() const;
   Parzen model_of(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
                   std::initializer_list<Side> wanted) const;
+  double agreement(const std::vector<std::size_t>& leaves,
+                   const std::vector<std::uint32_t>& places) const;
   void put_back_failing(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
                         const std::vector<double>& candidates, std::vector<double>& gains) const;
   std::vector<double> draw(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
                            const Parzen::Uniforms& uniforms) const;
 
   History history_;
+  Priors priors_;
   TpeRules rules_;
   std::size_t failures_ = 0;  ///< that the model goes by
   // What follows from the history, kept up to date because to find it anew takes long.

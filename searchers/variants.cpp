@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "searchers/priors.h"
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
 #include "tuner/base/error.h"
@@ -19,6 +20,7 @@ class Variants : public Searcher {
   Variants(const SearchSpace& space, VariantOptions options)
       : space_(space),
         options_(std::move(options)),
+        priors_(space_),
         is_constrained_(has_unfit(space_, options_.constraints)) {
     next_.random = Random(options_.seed);
     ensure(!(options_.constant_grid_search && options_.skip_duplicates),
@@ -148,8 +150,12 @@ class Variants : public Searcher {
     const bool may_repeat = !options_.skip_duplicates || !given.is_null();
     const bool is_the_same_again = space_.is_deterministic() || options_.constant_grid_search;
     for (int draws = 0; draws < (is_the_same_again ? 1 : draws_in_vain); ++draws) {
-      Json config = options_.constant_grid_search ? draw_constant(cursor, random)
-                                                  : space_.sample(cursor.grid_point, random, given);
+      // The first one that is not given has the priors' own values, if it can be tried.
+      const bool is_first = draws == 0 && cursor.sample == std::ssize(options_.points_to_evaluate);
+      const DrawnFrom from = priors_.any() && is_first ? DrawnFrom::values : priors_.pick(random);
+      Json config = options_.constant_grid_search
+                        ? draw_constant(cursor, from, random)
+                        : priors_.sample(from, random, cursor.grid_point, given);
       unfit = why_unfit(space_, options_.constraints, config);
       if (!unfit && (may_repeat || !suggested_.contains(hash_of(config)))) return config;
     }
@@ -158,15 +164,18 @@ class Variants : public Searcher {
 
   /// Draws all leaves, also those that this grid point has no use for, so that each has the same
   /// value at every grid point of the sample.
-  Json draw_constant(const Cursor& cursor, Random& random) const {
+  Json draw_constant(const Cursor& cursor, DrawnFrom from, Random& random) const {
     std::vector<Json> values;
-    for (const SpaceLeaf& leaf : space_.leaves()) values.push_back(draw_leaf(leaf.domain, random));
+    for (std::size_t leaf = 0; leaf < space_.leaves().size(); ++leaf) {
+      values.push_back(priors_.draw(leaf, from, random));
+    }
     return space_.assemble(
         cursor.grid_point, [&](std::size_t leaf) { return values[leaf]; }, preset(cursor.sample));
   }
 
   const SearchSpace space_;
   const VariantOptions options_;
+  const Priors priors_;
   const bool is_constrained_;  ///< in what may be suggested
   Cursor next_;
   std::set<std::uint64_t> suggested_;  ///< hashes of configs, if duplicates are skipped

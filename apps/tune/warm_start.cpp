@@ -23,9 +23,8 @@ Json restricted(const Json& space, Json config, const std::string& name,
                 std::set<std::string>& unknown) {
   if (!space.is_object() || !config.is_object()) return config;
   std::vector<Problem> ignored;
-  if (space.size() == 1 && (space.contains("value") || parse_domain(space, "", ignored))) {
-    return config;
-  }
+  const bool is_meant_so = space.size() == 1 && space.contains("value");
+  if (is_meant_so || parse_domain(space, "", ignored)) return config;
   for (auto part = config.begin(); part != config.end();) {
     const std::string inner = name.empty() ? part.key() : name + "." + part.key();
     const auto found = space.find(part.key());

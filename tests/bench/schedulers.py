@@ -3,6 +3,7 @@
     schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME ...] [--workers LIST]
                            [--seeds K] [--first-seed N] [--trainings N] [--samples N] [--metric NAME --mode MODE]
                            [--param-space FILE] [--rows FILE] [--epochs N] [--launch-s S] [--save-s S]
+                           [--prior good|bad]
 
 TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
 (docs/file_formats.md), or LCBench's tables, which are `<task>.configs.csv.gz` (config_id,
@@ -15,6 +16,8 @@ is the regret after a tenth, a quarter, a half and all of them: (best of the tab
 the table - median of the first epoch's values), at most 1, and its mean over twenty such moments (AUC); then means
 over the tasks, with standard errors over these.
 --launch-s and --save-s are what each start of a trial and each save costs; with --epochs, in epochs.
+With --prior, each hyperparameter has a prior: good: that of the best config of the table, moved by a tenth of its range
+(one standard deviation); bad: that of the config whose best value is the worst.
 --rows appends all rows to a CSV file, in full precision and with the best value of the table, for
 regret.py.
 """
@@ -24,6 +27,7 @@ import gzip
 import json
 import math
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -71,13 +75,43 @@ def best_of(curves, options):
     return (max if options.mode == "max" else min)(v for v in values if not math.isnan(v))
 
 
+def with_priors(space, curves, options):
+    """The space with a prior beside each of its domains, which are of numbers."""
+    sign = 1 if options.mode == "max" else -1
+    best = {}
+    with open(curves, encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            value = sign * float(row[options.metric])
+            if math.isnan(value):
+                value = -math.inf
+            if row["trial_id"] not in best or value > best[row["trial_id"]][0]:
+                best[row["trial_id"]] = (value, row)
+    chosen = (max if options.prior == "good" else min)(best.values(), key=lambda each: each[0])[1]
+    rng = random.Random(curves.stem)
+    result = {}
+    for name, domain in space.items():
+        ((kind, (lower, upper)),) = domain.items()
+        value = float(chosen["config/" + name])
+        last = upper - 1 if "int" in kind else upper
+        if options.prior == "good":
+            scale, back = (math.log, math.exp) if "log" in kind else (float, float)
+            value = back(scale(value) + 0.1 * (scale(upper) - scale(lower)) * rng.gauss(0, 1))
+        value = min(max(round(value) if "int" in kind else value, lower), last)
+        result[name] = {**domain, "prior": value}
+    return result
+
+
 def simulate(options, curves, searcher, workers=None, more=()):
     more = [*more, "--launch-s", str(options.launch_s), "--save-s", str(options.save_s)]
-    if searcher != "random" or "freeze_thaw" in options.scheduler:
+    if searcher != "random" or "freeze_thaw" in options.scheduler or options.prior:
         space = options.param_space
         if not space:
             space = curves.with_suffix(".space.json")
             space.write_text(json.dumps(SPACE))
+        if options.prior:
+            believed = with_priors(json.loads(space.read_text()), curves, options)
+            space = curves.with_suffix(".space.json")
+            space.write_text(json.dumps(believed))
         more += ["--param-space", space]
     if searcher != "random":
         more += ["--searcher", searcher]
@@ -184,6 +218,7 @@ def main():
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--launch-s", type=float, default=0)
     parser.add_argument("--save-s", type=float, default=0)
+    parser.add_argument("--prior", choices=["good", "bad"])
     parser.add_argument("--rows", type=pathlib.Path)
     options = parser.parse_args()
     tasks = options.task or sorted(file.name.split(".")[0]

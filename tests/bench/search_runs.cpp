@@ -31,11 +31,14 @@ class Ours {
        std::uint64_t seed)
       : task_(task) {
     std::vector<Problem> problems;
-    const SearchSpace space = SearchSpace::parse(task.space(), "", problems);
+    Json options = contestant.options;
+    const auto prior = options.value("prior", "");
+    options.erase("prior");
+    const SearchSpace space = SearchSpace::parse(
+        prior.empty() ? task.space() : task.space_with_priors(prior, seed), "", problems);
     ensure(problems.empty(), "the param space of a task is right");
     PolicyContext context{space, {{"loss", Mode::min}}, trials, seed};
     context.max_concurrent_trials = concurrency;
-    Json options = contestant.options;
     const auto type = options.at("type").get<std::string>();
     options.erase("type");
     const Catalogue catalogue = built_in_catalogue();

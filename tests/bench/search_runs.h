@@ -21,7 +21,9 @@ namespace tune::bench {
 /// What is searched with: an entry of the catalogue with options, or a sampler of the peer's.
 struct Contestant {
   std::string name;
-  Json options = nullptr;  ///< a searcher's object in a spec, with its type; null: the peer's
+  /// A searcher's object in a spec, with its type, and "prior" for a space with such ones
+  /// (SearchTask::space_with_priors); null: the peer's.
+  Json options = nullptr;
   bool is_peer() const { return options.is_null(); }
 };
 

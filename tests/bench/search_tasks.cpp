@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "tuner/base/error.h"
 
@@ -63,6 +65,42 @@ Json SearchTask::space() const {
   Json json = Json::object();
   for (std::size_t i = 0; i < params.size(); ++i) {
     if (!params[i].parent) json[params[i].name] = domain_of(*this, i);
+  }
+  return json;
+}
+
+Json SearchTask::space_with_priors(const std::string& which, std::uint64_t seed) const {
+  constexpr int drawn = 1000;
+  constexpr double off = 0.1;
+  ensure(which == "good" || which == "bad", "a prior is good or bad");
+  Json json = space();
+  std::vector<Problem> problems;
+  const SearchSpace parsed = SearchSpace::parse(json, "", problems);
+  Random random(seed ^ 0x9e3779b97f4a7c15u);
+  std::optional<std::pair<double, SearchValues>> chosen;
+  for (int i = 0; i < drawn; ++i) {
+    const SearchValues values = values_of(parsed.sample(0, random));
+    const double one = which == "good" ? loss(values) : -loss(values);
+    if (std::isfinite(one) && (!chosen || one < chosen->first)) chosen.emplace(one, values);
+  }
+  for (std::size_t i = 0; chosen && i < params.size(); ++i) {
+    const SearchParam& param = params[i];
+    if (param.parent) continue;
+    Json& domain = json[param.name];
+    double value = chosen->second[i];
+    if (param.kind == SearchParam::Kind::choice) {
+      domain["prior"] = domain["choice"][static_cast<std::size_t>(value)];
+      continue;
+    }
+    const auto scale = [&](double x) { return param.log ? std::log(x) : x; };
+    if (which == "good") {
+      const double moved =
+          random.normal(scale(value), off * (scale(param.high) - scale(param.low)));
+      value = std::clamp(param.log ? std::exp(moved) : moved, param.low, param.high);
+    }
+    for (const SpaceLeaf& leaf : parsed.leaves()) {
+      if (leaf.pointer == "/" + param.name) domain["prior"] = nearest(leaf.domain, value);
+    }
   }
   return json;
 }

@@ -1,6 +1,7 @@
 // What searchers are compared on: functions whose best value is known. Knows no searcher.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -37,6 +38,10 @@ struct SearchTask {
   std::vector<double> losses = {};
 
   Json space() const;  ///< as a param space
+  /// The same, with a prior for each parameter that every config has. "good": the best of 1,000
+  /// random configs, each number moved by a tenth of its range (one standard deviation); "bad": the
+  /// worst of them, as it is.
+  Json space_with_priors(const std::string& which, std::uint64_t seed) const;
   SearchValues values_of(const Json& config) const;
   Json params_json() const;  ///< for the peer's side
 };

@@ -248,6 +248,10 @@ class ClusterTest(DriverCase):
     def test_an_agent_without_a_driver_says_so(self):
         self.assertIn("no driver with a cluster runs", self.refused("agent", self.dir))
 
+    def test_a_node_has_a_name_of_one_word(self):
+        for name in ("two words", "line\nbreak", "../up", "a,b", "x" * 256):
+            self.assertIn("a node's name is one word", self.refused("agent", self.dir, "--node", name))
+
 
 if __name__ == "__main__":
     main()

@@ -140,6 +140,18 @@ if __name__ == "__main__":
             ("search(name='done') and tune.Tuner.restore('results/done', train, num_sample=4).fit()", "exit code 2: num_sample: unknown field 'num_sample', did you mean 'num_samples'"),
             ("tune.Result('trial_00000', {}, {}, '.', 'TERMINATED').metrics_dataframe", "pip install pandas; metrics_history")])
 
+    def test_a_domain_takes_a_prior_which_a_librarys_sampler_refuses(self):
+        self.refuses("from tune.integration._space import draw", [
+            ("search(space={'x': tune.uniform(0, 1, prior=2)})", r"the prior's value must be one that .* can draw, got 2"),
+            ("draw({'x': tune.uniform(0, 1, prior=0.25)}, None)", "'x' has a prior, which this library's searcher knows nothing of")])
+        first = self.answer(f"""{SAID}
+if __name__ == "__main__":
+    space = {{"x": tune.uniform(0, 1, prior=0.25), "n": tune.lograndint(1, 65, prior=16),
+             "kind": tune.choice(["a", "b"], prior={{"value": "b", "confidence": "high"}})}}
+    print(json.dumps(search(space=space, name="believed")[0].config))
+""")
+        self.assertEqual(first, {"x": 0.25, "n": 16, "kind": "b"})
+
     def test_what_is_called_in_another_way_is_answered_with_the_right_one(self):
         self.refuses("class Kind(tune.Trainable): pass", [
             ("tune.choice(1, 2, 'x')", r"tune\.choice\(\[1, 2, 'x'\]\)"),

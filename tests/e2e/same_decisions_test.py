@@ -105,11 +105,20 @@ class SameDecisions(KilledCase):
             self.assertGreater(len(thawed), 5)
         self.assertIn("PAUSED", {trial[1] for trial in self.endings("killed")[0]})
 
-    def experiment_of(self, searcher, lowest=3.6):
+    def test_with_priors_a_model_suggests_the_same_however_often_its_driver_was_killed(self):
+        for searcher in ({"type": "tpe", "n_startup_trials": 3}, {"type": "gp", "n_startup_trials": 3}):
+            with self.subTest(searcher["type"]):
+                self.experiment_of(searcher, rate={"prior": 3.7}, start={
+                    "prior": {"value": 0.3, "confidence": "high"}})
+                first = self.endings("undisturbed")[0][0][3]
+                self.assertEqual([first["rate"], first["start"]], [3.7, 0.3])
+
+    def experiment_of(self, searcher, lowest=3.6, rate=None, start=None):
         for name in ("undisturbed", "killed"):
             shutil.rmtree(self.path("results", name), ignore_errors=True)
         self.spec(num_samples=10, searcher=searcher, param_space={
-            "rate": {"uniform": [lowest, 4.0]}, "start": {"uniform": [0.1, 0.9]},
+            "rate": {"uniform": [lowest, 4.0], **(rate or {})},
+            "start": {"uniform": [0.1, 0.9], **(start or {})},
             "kind": {"choice": [{"name": "a"}, {"name": "b", "depth": {"randint": [1, 9]}}]}})
         self.assert_kills_change_nothing()
 

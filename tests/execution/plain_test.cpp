@@ -761,7 +761,21 @@ TEST_CASE("A result that waits for a metric is remarked upon, with what is missi
   }
   CHECK(remarks(bars) == "");
   CHECK(remarks(both) == "");
-  CHECK(remarks(both + "loss: 0.4\n") == "");
+
+  // Which of the numbers belong together cannot be known: a check before the first epoch, or behind
+  // the last one.
+  const auto is_uneven = [&](const std::string& text, const std::string& often) {
+    const std::string seldom = often == "loss" ? "mb" : "loss";
+    INFO(text);
+    CHECK(remarks(text).starts_with("prints '" + often + "' more often than '" + seldom +
+                                    "', and no epoch in these lines: "));
+  };
+  is_uneven(both + "loss: 0.4\n", "loss");
+  is_uneven("mb: 1\nloss: 5\nmb: 2\nloss: 4\nmb: 3\n", "mb");
+  is_uneven("loss: 5\nmb: 1\nloss: 4\nloss: 3\nmb: 2\nloss: 2\nloss: 1\nmb: 1\nloss: 0\n", "loss");
+  CHECK(remarks("epoch 1 loss: 5\nepoch 2 loss: 4\nepoch 2 mb: 2\nepoch 3 loss: 3\n"
+                "epoch 4 loss: 3\nepoch 4 mb: 1\n") == "");
+  CHECK(remarks("loss: 5\nloss: 4 mb: 2\nloss: 3\nloss: 3 mb: 1\nloss: 2\n") == "");
 }
 
 TEST_CASE("A program that begins anew has its first line counted as in its first launch",

@@ -446,6 +446,10 @@ TEST_CASE("Metrics of which one comes more seldom have a result with each of tha
   const std::vector<std::string> epoch = {"train loss: 7", "train loss: 8", "train loss: {}",
                                           "val acc: {}"};
   CHECK(results_of(both, epoch, 3) == "11 22 33 ");
+  auto tested = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+  const std::vector<std::string> three = {"train loss: 7", "train loss: 8", "test acc: {}",
+                                          "train loss: 9", "test loss: {}"};
+  CHECK(results_of(tested, three, 3) == "11 22 33 ");
 }
 
 TEST_CASE("Of a program whose epochs are one, what is there at its end is a result",

@@ -187,6 +187,37 @@ TEST_CASE("Hyperparameters of Keras Tuner and of Ax are answered with ours", "[s
          {"f", R"x(Ax: 0.9)x"}});
 }
 
+TEST_CASE("Bounds with names, as of ConfigSpace and NePS, are answered with ours",
+          "[spec][foreign]") {
+  check(R"x({
+    "a": {"type": "uniform_float", "name": "a", "lower": 1e-4, "upper": 0.1, "default_value": 0.01, "log": true},
+    "b": {"type": "uniform_int", "lower": 1, "upper": 8, "log": false},
+    "c": {"type": "categorical", "choices": ["relu", "tanh"], "default_value": "relu", "weights": null},
+    "d": {"type": "ordinal", "sequence": [8, 16, 64]},
+    "e": {"type": "float", "lower": 0.1, "upper": 1},
+    "f": {"type": "integer", "lower": 2, "upper": 9},
+    "g": {"lower": 0, "upper": 1.5},
+    "h": {"type": "loguniform", "lower": 1e-4, "upper": 0.1},
+    "i": {"type": "quniform", "lower": 0, "upper": 1, "q": 0.1},
+    "j": {"type": "loguniform", "lower": 1e-4, "upper": 0.1, "prior": 0.01},
+    "k": {"lower": 0.1, "upper": 1, "prior": 0.5, "prior_confidence": "high"},
+    "l": {"lower": 0.1, "upper": 1, "prior": 5}})x"_json,
+        {{"a", R"x(ConfigSpace: {"loguniform":[0.0001,0.1]})x"},
+         {"b", R"x(ConfigSpace: {"randint":[1,9]})x"},
+         {"c", R"x(ConfigSpace: {"choice":["relu","tanh"]})x"},
+         {"d", R"x(ConfigSpace: {"choice":[8,16,64]}; the order of the values is not used)x"},
+         {"e", R"x(NePS: {"uniform":[0.1,1]})x"},
+         {"f", R"x(NePS: {"randint":[2,10]})x"},
+         {"g", R"x(NePS: {"uniform":[0,1.5]})x"},
+         {"h", R"x(: {"loguniform":[0.0001,0.1]})x"},
+         {"i", R"x(: {"quniform":[0,1,0.1]})x"},
+         {"j", R"x(: {"loguniform":[0.0001,0.1],"prior":0.01})x"},
+         {"k", R"x(NePS: {"prior":{"confidence":"high","value":0.5},"uniform":[0.1,1]})x"},
+         {"l", R"x(NePS: {"uniform":[0.1,1]})x"}});
+  CHECK_FALSE(foreign_form(R"x({"type": "box", "lower": 0, "upper": 1})x"_json));
+  CHECK_FALSE(foreign_form(R"x({"lower": 0, "upper": 1, "colour": "red"})x"_json));
+}
+
 TEST_CASE("Texts of Hydra and of hyperopt are answered with ours", "[spec][foreign]") {
   check(R"x({
     "a": "interval(0, 1)", "b": "tag(log, interval(1e-5, 0.1))", "c": "int(interval(1, 8))",

@@ -111,7 +111,7 @@ inline constexpr int members_of<Warned> = 1;
 template <class Enum>
 inline constexpr Enum last_of = Enum{std::numeric_limits<std::underlying_type_t<Enum>>::max()};
 template <>
-inline constexpr auto last_of<LaunchAdvisory::What> = LaunchAdvisory::What::skipped;
+inline constexpr auto last_of<LaunchAdvisory::What> = LaunchAdvisory::What::uneven;
 template <>
 inline constexpr auto last_of<KeptLaunch::Told> = KeptLaunch::Told::stop;
 template <>

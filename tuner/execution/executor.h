@@ -131,6 +131,7 @@ struct LaunchAdvisory {
     lost_row,       ///< a row of numbers is left out that may be one of two tables
     doubtful_row,   ///< a row of numbers counts that may be another table's
     skipped,        ///< it goes on behind a result that was saved and never printed
+    uneven,         ///< of the metrics that a result waits for, some come more often than others
   };
   LaunchId launch{};
   What what{};

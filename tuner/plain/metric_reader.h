@@ -87,6 +87,8 @@ class MetricReader {
   /// How often one of `closing` has come since the last result, if that is more than usual: three
   /// times as often as before any result.
   std::size_t times_waiting() const { return join_->times_waiting(); }
+  /// See ResultJoin.
+  std::optional<ResultJoin::Uneven> uneven(bool is_end) const { return join_->uneven(is_end); }
 
   /// What was left out, or may be another number than is meant; of each kind the first line.
   std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }

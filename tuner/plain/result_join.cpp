@@ -91,6 +91,7 @@ void ResultJoin::note(std::vector<PrintedValue>& values) {
   for (const PrintedValue& value : values) {
     if (!is_closing(value.name)) continue;
     Seen& seen = seen_[value.name];
+    if (!value.is_bar && !seen.first) seen.first = value.phase;
     ++(value.is_bar ? seen.bars : seen.lines)[value.phase];
     seen.has_plain_line = seen.has_plain_line || (!value.sums_up && !value.is_bar);
     const auto counted = counted_.find(value.name);
@@ -107,6 +108,8 @@ std::vector<ResultJoin::Result> ResultJoin::settle() {
 }
 
 std::vector<PrintedValue> ResultJoin::release() {
+  for (const auto& [name, times] : since_) most_since_ = std::max(most_since_, times);
+  since_.clear();
   std::erase_if(pending_, [this](const PrintedValue& value) { return is_closing(value.name); });
   return std::exchange(pending_, {});
 }
@@ -135,6 +138,33 @@ std::size_t ResultJoin::times_waiting() const {
   std::size_t most = 0;
   for (const auto& [name, times] : since_) most = std::max(most, times);
   return !waits() && most > unusual * most_since_ ? most : 0;
+}
+
+std::optional<ResultJoin::Uneven> ResultJoin::uneven(bool is_end) const {
+  if (times_uneven_ > (is_end ? 0U : 1U)) return uneven_;
+  if (!is_end || names_epochs_ || most_since_ > 0) return std::nullopt;
+  // Each came once before each result: one that is left over may have come before the first epoch.
+  const auto is_left = [this](const std::string& name) { return since_.contains(name); };
+  const auto left = std::find_if(names_.begin(), names_.end(), is_left);
+  const auto other = std::find_if_not(names_.begin(), names_.end(), is_left);
+  if (!has_joined_ || left == names_.end() || other == names_.end()) return std::nullopt;
+  return Uneven{*left, *other};
+}
+
+/// `values`: of a result, by lines of their own.
+void ResultJoin::note_uneven(const std::vector<PrintedValue>& values) {
+  const std::string& count = find(values, names_.front())->count;
+  names_epochs_ = std::all_of(names_.begin(), names_.end(), [&](const std::string& name) {
+    return number_beside(find(values, name)->count, count).has_value();
+  });
+  has_joined_ = true;
+  if (names_epochs_ || since_.empty()) return;
+  const auto [least, most] =
+      std::minmax_element(since_.begin(), since_.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (least->second == most->second) return;
+  ++times_uneven_;
+  uneven_ = {most->first, least->first};
 }
 
 bool ResultJoin::is_closing(std::string_view name) const {
@@ -173,8 +203,8 @@ void ResultJoin::wait(Part part) {
   }
 }
 
-/// Where one has come a single time and another one again and again, that was a check before the
-/// training: it is none.
+/// Where the first one has come a single time, and another one again and again, that was a check
+/// before the training: it is none. One that has begun later may come each third epoch.
 ResultJoin::Times ResultJoin::phases_of(const std::string& name, bool is_end) const {
   const auto seen = seen_.find(name);
   if (seen == seen_.end()) return {};
@@ -182,7 +212,11 @@ ResultJoin::Times ResultJoin::phases_of(const std::string& name, bool is_end) co
   const std::size_t many = is_end ? 2 : 4;
   const bool has_habit =
       std::any_of(times.begin(), times.end(), [&](const auto& of) { return of.second >= many; });
-  if (has_habit) std::erase_if(times, [](const auto& of) { return of.second == 1; });
+  if (has_habit) {
+    std::erase_if(times, [&](const auto& of) {
+      return of.second == 1 && (is_end || of.first == seen->second.first);
+    });
+  }
   return times;
 }
 
@@ -248,6 +282,9 @@ std::optional<ResultJoin::Result> ResultJoin::join(Part part, const CountedPhase
     std::erase_if(part.values, [&](const auto& value) { return is_left_out(value, *counted); });
   }
   const bool may_close = has_closing(part);
+  const bool has_all = std::all_of(names_.begin(), names_.end(), [&](const std::string& name) {
+    return find(part.values, name) != nullptr;
+  });
   for (PrintedValue& value : part.values) {
     if (is_closing(value.name)) {
       std::erase_if(pending_, [&](const PrintedValue& earlier) {
@@ -261,6 +298,7 @@ std::optional<ResultJoin::Result> ResultJoin::join(Part part, const CountedPhase
     return find(pending_, name) != nullptr;
   });
   if (!may_close || !is_whole) return std::nullopt;
+  if (!has_all) note_uneven(pending_);
   for (const auto& [name, times] : since_) most_since_ = std::max(most_since_, times - 1);
   since_.clear();
   Result result{part.line, std::exchange(pending_, {})};

@@ -69,6 +69,15 @@ class ResultJoin {
   /// times as often as before any result. Bars, and what is left out, aside.
   std::size_t times_waiting() const;
 
+  struct Uneven {
+    std::string often;
+    std::string seldom;
+  };
+  /// A metric that comes more often than another one, where lines name no epoch that tells which
+  /// belong together: if it comes first within an epoch, results are of one, else of two. Once it
+  /// has done so twice; with `is_end`, nothing more will come, and once is enough.
+  std::optional<Uneven> uneven(bool is_end) const;
+
  private:
   struct Part {
     std::size_t line = 0;
@@ -79,7 +88,8 @@ class ResultJoin {
   struct Seen {
     Times lines;
     Times bars;
-    bool has_plain_line = false;  ///< no bar, and none that sums up
+    std::optional<Phase> first = {};  ///< of its lines
+    bool has_plain_line = false;      ///< no bar, and none that sums up
     const Times& times() const { return lines.empty() ? bars : lines; }
   };
 
@@ -94,6 +104,7 @@ class ResultJoin {
   bool is_left_out(const PrintedValue& value, const CountedPhases& counted) const;
   std::vector<Result> replay(const CountedPhases& counted);
   std::optional<Result> join(Part part, const CountedPhases* counted);
+  void note_uneven(const std::vector<PrintedValue>& values);
 
   std::vector<std::string> names_;
   CountedPhases& counted_;
@@ -101,6 +112,10 @@ class ResultJoin {
   std::map<std::string, Seen, std::less<>> seen_;
   std::map<std::string, std::size_t, std::less<>> since_;  ///< see times_waiting
   std::size_t most_since_ = 0;                             ///< before a result
+  bool has_joined_ = false;                                ///< a result by lines of its own
+  bool names_epochs_ = false;                              ///< the lines of the last result do
+  std::size_t times_uneven_ = 0;
+  Uneven uneven_;
   std::deque<Part> waiting_;
   std::vector<PrintedValue> pending_;  ///< since the last result
 };

@@ -161,7 +161,10 @@ class Reader {
 
   void read_named(const std::vector<std::string>& names) {
     for (const auto& [key, unused] : arguments_.items()) {
-      if (std::find(names.begin(), names.end(), key) == names.end()) {
+      if (key == "prior") {
+        complain_at(append_pointer(pointer_, key),
+                    "takes its prior beside it: {\"" + name_ + "\": ..., \"prior\": ...}");
+      } else if (std::find(names.begin(), names.end(), key) == names.end()) {
         complain_at(append_pointer(pointer_, key),
                     "has an " + unknown_name("argument", key, names));
       }
@@ -404,14 +407,17 @@ std::optional<Domain> parse_domain(const Json& json, const std::string& pointer,
   if (!json.is_object()) return std::nullopt;
   for (const auto& [key, value] : json.items()) {
     const Form* form = find_form(key);
-    if (form && json.size() == 1) return Reader(*form, value, pointer, problems).read();
+    const bool has_prior = json.size() == 2 && json.contains("prior");  // parse_prior's business
+    if (form && (json.size() == 1 || has_prior)) {
+      return Reader(*form, value, pointer, problems).read();
+    }
     if (form) {
       problems.push_back({pointer, "'" + key +
                                        "' must be alone in its object; write {\"value\": {...}} "
                                        "around an object that is meant as it is"});
       return std::nullopt;
     }
-    if (json.size() > 1) continue;
+    if (json.size() > 1 && !has_prior) continue;
     if (const auto meant = misspelt(key, value)) {
       problems.push_back({append_pointer(pointer, key),
                           "unknown domain '" + key + "', did you mean '" + *meant +

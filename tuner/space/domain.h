@@ -56,7 +56,8 @@ struct Expr {
 using Domain = std::variant<Uniform, Normal, Integer, Choice, GridSearch, Expr>;
 
 /// The domain that the one-key object `json` stands for ({"uniform": [0, 1]} or {"uniform":
-/// {"lower": 0, "upper": 1}}); nothing if it is a plain value. What is wrong with it is appended to
+/// {"lower": 0, "upper": 1}}), beside which there may be a "prior" (tuner/space/prior.h); nothing
+/// if it is a plain value. What is wrong with it is appended to
 /// `problems` with `pointer` as its place. Also wrong, because it is a slip far more often than it
 /// is meant: a domain's name beside other keys, and a one-key object whose key is one edit away
 /// from a domain's name and whose value is a list (of numbers, where the domain takes numbers).

@@ -86,6 +86,12 @@ SpaceNode TreeParser::parse_node(const Json& json, const Location& location) {
   if (json.is_array()) return parse_list(json, location);
   if (!json.is_object()) return {SpaceNode::Fixed{json}};
   if (json.size() == 1 && json.contains("value")) return {SpaceNode::Fixed{json["value"]}};
+  if (json.size() == 2 && json.contains("value") && json.contains("prior")) {
+    complain(append_pointer(location.pointer, "prior"),
+             "'value' takes no prior: nothing is drawn; write {\"value\": {...}} around an object "
+             "that is meant as it is");
+    return {};
+  }
   const std::size_t problems_before = problems_.size();
   auto domain = parse_domain(json, location.pointer, problems_);
   if (domain) return from_domain(std::move(*domain), json, location);
@@ -130,6 +136,7 @@ SpaceNode TreeParser::parse_branches(const Json& values, bool is_grid, const std
 }
 
 SpaceNode TreeParser::from_domain(Domain domain, const Json& json, const Location& location) {
+  std::optional<UserPrior> prior = parse_prior(json, domain, location.pointer, problems_);
   if (const auto* expr = std::get_if<Expr>(&domain)) {
     formula_pointers_.push_back(append_pointer(location.pointer, "expr"));
     tree_.formulas.emplace_back(location.config_pointer);
@@ -148,7 +155,8 @@ SpaceNode TreeParser::from_domain(Domain domain, const Json& json, const Locatio
   const bool is_choice = std::holds_alternative<Choice>(domain);
   const bool conditional = location.in_choice || location.in_grid;
   const std::size_t leaf = tree_.leaves.size();
-  tree_.leaves.push_back({location.config_pointer, std::move(domain), text, conditional});
+  tree_.leaves.push_back(
+      {location.config_pointer, std::move(domain), text, conditional, std::move(prior)});
   if (is_choice) return parse_branches(json["choice"], false, text, location);
   return {SpaceNode::Number{leaf}};
 }

@@ -12,6 +12,7 @@
 
 #include "tuner/base/expression.h"
 #include "tuner/space/domain.h"
+#include "tuner/space/prior.h"
 
 namespace tune {
 
@@ -21,6 +22,7 @@ struct SpaceLeaf {
   Domain domain;             ///< Uniform, Normal, Integer or Choice
   std::string text;          ///< the domain as written, for messages
   bool conditional = false;  ///< below a value of a choice or grid: not in every config
+  std::optional<UserPrior> prior = std::nullopt;
 };
 
 /// One part of a param space.

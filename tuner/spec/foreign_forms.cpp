@@ -1,5 +1,5 @@
-// Recognises a form by its tool's syntax: objects of Katib, NNI, Keras Tuner, Ax, Optuna and W&B,
-// and calls in Python.
+// Recognises a form by its tool's syntax: objects of Katib, NNI, Keras Tuner, Ax, Optuna, W&B,
+// ConfigSpace and NePS, and calls in Python.
 #include "tuner/spec/foreign_forms.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "tuner/base/json_limits.h"
 #include "tuner/space/domain.h"
+#include "tuner/space/prior.h"
 #include "tuner/spec/foreign_conversion.h"
 
 // Names of its own: those of other files in this room would be hidden by these.
@@ -159,6 +160,47 @@ std::optional<ForeignForm> wandb(const Json& object) {
   return converted(find_row("W&B", kind), named(object));
 }
 
+/// NePS's prior beside what it is a prior of; none where it would be wrong here.
+std::optional<ForeignForm> with_prior(std::optional<ForeignForm> form, const Json& object) {
+  if (!form || !form->domain || !object.contains("prior")) return form;
+  Json believed = *form->domain;
+  believed["prior"] = object["prior"];
+  if (object.contains("prior_confidence")) {
+    believed["prior"] = {{"value", object["prior"]}, {"confidence", object["prior_confidence"]}};
+  }
+  std::vector<Problem> problems;
+  const auto domain = parse_domain(believed, "", problems);
+  if (domain && parse_prior(believed, *domain, "", problems)) form->domain = believed;
+  return form;
+}
+
+/// Bounds called `lower` and `upper`, as in ConfigSpace and NePS; our own domains, too.
+std::optional<ForeignForm> bounded(const Json& object) {
+  const bool has_range = object.contains("lower") && object.contains("upper");
+  const bool has_values = object.contains("choices") || object.contains("sequence");
+  const std::set<std::string> known = {
+      "type",          "name",       "lower",    "upper",       "log",     "q",
+      "step",          "choices",    "sequence", "weights",     "default", "default_value",
+      "default_index", "confidence", "meta",     "is_fidelity", "prior",   "prior_confidence"};
+  if (!has_only(object, known) || !(has_range || has_values)) return std::nullopt;
+  const std::string type = text_at(object, "type");
+  const Row* row = find_row("ConfigSpace", type);
+  if (row == nullptr) row = find_row("NePS", type);
+  if (row == nullptr && has_range && !type.empty()) {
+    Json list = {object["lower"], object["upper"]};
+    if (object.contains("q")) list.push_back(object["q"]);
+    const Json domain = {{type, std::move(list)}};
+    std::vector<Problem> problems;
+    if (!parse_domain(domain, "", problems) || !problems.empty()) return std::nullopt;
+    return with_prior(ForeignForm{"", "", domain, "", {}, ""}, object);
+  }
+  if (row == nullptr) {
+    row = has_range ? find_row("NePS", are_whole(object, "lower", "upper") ? "int" : "float")
+                    : find_row("ConfigSpace", "categorical");
+  }
+  return with_prior(converted(row, named(object)), object);
+}
+
 /// {"log_uniform_values": [1e-4, 0.1]}, {"suggest_int": {"low": 1, "high": 8}}
 std::optional<ForeignForm> alone(const Json& object) {
   if (object.size() != 1) return std::nullopt;
@@ -258,7 +300,7 @@ std::optional<ForeignForm> call(const std::string& text) {
 std::optional<ForeignForm> any_form(const Json& json) {
   if (json.is_string()) return call(json.get<std::string>());
   if (!json.is_object()) return std::nullopt;
-  for (const auto& reader : {katib, nni, keras, optuna, wandb, ax}) {
+  for (const auto& reader : {katib, nni, keras, optuna, wandb, ax, bounded}) {
     if (auto form = reader(json)) return form;
   }
   return alone(json);

@@ -1,4 +1,8 @@
-"""Domains of hyperparameters, by Ray's names. Each is what docs/spec.md calls it, as JSON."""
+"""Domains of hyperparameters, by Ray's names. Each is what docs/spec.md calls it, as JSON.
+
+``prior=1e-3`` says which value is likely good, ``prior={"value": 1e-3, "confidence": "high"}`` how
+sure that is ("low", "medium" or "high"); docs/searchers.md, "Priors", says what comes of it.
+"""
 
 from __future__ import annotations
 
@@ -8,55 +12,61 @@ from typing import Any, NoReturn
 Domain = dict[str, Any]
 
 
-def uniform(lower: float, upper: float) -> Domain:
+def _believed(domain: Domain, prior: Any) -> Domain:
+    return domain if prior is None else {**domain, "prior": prior}
+
+
+def uniform(lower: float, upper: float, *, prior: Any = None) -> Domain:
     """A number between `lower` and `upper`."""
-    return {"uniform": [lower, upper]}
+    return _believed({"uniform": [lower, upper]}, prior)
 
 
-def quniform(lower: float, upper: float, q: float) -> Domain:
+def quniform(lower: float, upper: float, q: float, *, prior: Any = None) -> Domain:
     """A multiple of `q` between `lower` and `upper`, both of which may be drawn."""
-    return {"quniform": [lower, upper, q]}
+    return _believed({"quniform": [lower, upper, q]}, prior)
 
 
-def loguniform(lower: float, upper: float, base: float = 10) -> Domain:
+def loguniform(lower: float, upper: float, base: float = 10, *, prior: Any = None) -> Domain:
     """A number between `lower` and `upper`, each magnitude as likely as the others.
     `base` changes nothing: the numbers are the same for each."""
-    return {"loguniform": [lower, upper]}
+    return _believed({"loguniform": [lower, upper]}, prior)
 
 
-def qloguniform(lower: float, upper: float, q: float, base: float = 10) -> Domain:
+def qloguniform(
+    lower: float, upper: float, q: float, base: float = 10, *, prior: Any = None
+) -> Domain:
     """A multiple of `q`, each magnitude as likely as the others."""
-    return {"qloguniform": [lower, upper, q]}
+    return _believed({"qloguniform": [lower, upper, q]}, prior)
 
 
-def randn(mean: float = 0.0, sd: float = 1.0) -> Domain:
+def randn(mean: float = 0.0, sd: float = 1.0, *, prior: Any = None) -> Domain:
     """A normally distributed number."""
-    return {"randn": [mean, sd]}
+    return _believed({"randn": [mean, sd]}, prior)
 
 
-def qrandn(mean: float, sd: float, q: float) -> Domain:
+def qrandn(mean: float, sd: float, q: float, *, prior: Any = None) -> Domain:
     """A normally distributed multiple of `q`."""
-    return {"qrandn": [mean, sd, q]}
+    return _believed({"qrandn": [mean, sd, q]}, prior)
 
 
-def randint(lower: int, upper: int) -> Domain:
+def randint(lower: int, upper: int, *, prior: Any = None) -> Domain:
     """A whole number, at least `lower` and less than `upper`."""
-    return {"randint": [lower, upper]}
+    return _believed({"randint": [lower, upper]}, prior)
 
 
-def qrandint(lower: int, upper: int, q: int = 1) -> Domain:
+def qrandint(lower: int, upper: int, q: int = 1, *, prior: Any = None) -> Domain:
     """A multiple of `q` from `lower` to `upper`, both of which may be drawn."""
-    return {"qrandint": [lower, upper, q]}
+    return _believed({"qrandint": [lower, upper, q]}, prior)
 
 
-def lograndint(lower: int, upper: int, base: float = 10) -> Domain:
+def lograndint(lower: int, upper: int, base: float = 10, *, prior: Any = None) -> Domain:
     """A whole number, each magnitude as likely as the others; less than `upper`."""
-    return {"lograndint": [lower, upper]}
+    return _believed({"lograndint": [lower, upper]}, prior)
 
 
-def qlograndint(lower: int, upper: int, q: int, base: float = 10) -> Domain:
+def qlograndint(lower: int, upper: int, q: int, base: float = 10, *, prior: Any = None) -> Domain:
     """A multiple of `q`, each magnitude as likely as the others."""
-    return {"qlograndint": [lower, upper, q]}
+    return _believed({"qlograndint": [lower, upper, q]}, prior)
 
 
 def _listed(name: str, values: Any, others: tuple[Any, ...]) -> list[Any]:
@@ -67,9 +77,10 @@ def _listed(name: str, values: Any, others: tuple[Any, ...]) -> list[Any]:
     return list(values)
 
 
-def choice(categories: Iterable[Any], *others: NoReturn) -> Domain:
-    """One of these. Dicts among them may hold domains of their own."""
-    return {"choice": _listed("choice", categories, others)}
+def choice(categories: Iterable[Any], *others: NoReturn, prior: Any = None) -> Domain:
+    """One of these. Dicts among them may hold domains of their own. A prior that is None is
+    ``{"value": None}``."""
+    return _believed({"choice": _listed("choice", categories, others)}, prior)
 
 
 def grid_search(values: Iterable[Any], *others: NoReturn) -> Domain:

@@ -237,6 +237,7 @@ void PlainSession::read_line(const Taken& line) {
   for (const ReadingRemark& remark : reader_.take_remarks()) remark_reading(remark);
   if (!metrics && line.text.find_first_of("0123456789") != line.text.npos) unread_.note_line();
   remark_lacking(false);
+  remark_uneven(false);
   weigh_late(false);
   std::erase_if(joining_, [this](const auto& each) { return !reader_.waits_for(each.first); });
   said_again_.see(line.log, line.text);

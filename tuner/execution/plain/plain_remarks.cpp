@@ -122,6 +122,23 @@ void PlainSession::remark_lacking(bool is_last) {
            "constraints, too. Print each of them with each result (docs/plain.md)"});
 }
 
+/// Rows may have the numbers of two epochs, and nothing in the lines tells.
+void PlainSession::remark_uneven(bool is_last) {
+  if (has_said_uneven_ || has_said_lacking_) return;
+  const auto uneven = reader_.uneven(is_last);
+  if (!uneven) return;
+  has_said_uneven_ = true;
+  const auto quoted = [](const std::string& name) { return "'" + clean_text(name) + "'"; };
+  const std::string often = quoted(uneven->often), seldom = quoted(uneven->seldom);
+  remarked_.push_back(
+      {launch_, LaunchAdvisory::What::uneven,
+       "prints " + often + " more often than " + seldom +
+           ", and no epoch in these lines: a result has the last " + often + " before " + seldom +
+           ", which is of the epoch before if " + seldom + " comes first in an epoch, or " + often +
+           " once before the first one. If so, print both on one line, or the epoch on each "
+           "(docs/plain.md)"});
+}
+
 /// What a stop rule or a scheduler goes by may be called otherwise: after a few results, or at its
 /// end, what comes with each result has come.
 void PlainSession::remark_never_read() {

@@ -120,6 +120,7 @@ void PlainSession::read() {
                                                                                   : End::done;
   finish_results(how);
   remark_lacking(how == End::done);
+  remark_uneven(how == End::done);
   saves_.end(how);
 }
 

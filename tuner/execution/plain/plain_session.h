@@ -167,6 +167,7 @@ class PlainSession {
   void remark_echo(std::string_view line);
   void remark_restored(std::string_view line);
   void remark_lacking(bool is_last);
+  void remark_uneven(bool is_last);
   void remark_never_read();
   void note_summary(const Printed& printed);
   void remark_summary(std::string_view line);
@@ -245,6 +246,7 @@ class PlainSession {
   bool has_said_unknown_order_ = false;
   bool has_said_odd_count_ = false;
   bool has_said_lacking_ = false;
+  bool has_said_uneven_ = false;
   bool has_looked_for_never_read_ = false;
   std::size_t results_ = 0;  ///< that it has printed
   const bool is_mute_;

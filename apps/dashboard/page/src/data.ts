@@ -49,10 +49,10 @@ export interface Rung {
 }
 
 export interface Stretch {
-  trial_id: string; from: number; to: number; origin: number | null; is_present: boolean;
+  trial_id: string; from: number; to: number; from_is_guess?: boolean; to_is_guess?: boolean; origin: number | null; is_present: boolean;
   config: { [name: string]: Cell };
 }
-export interface ScheduleStep { from: number; to: number; trial_id: string; config: { [name: string]: Cell } }
+export interface ScheduleStep { from: number; to: number; from_is_guess?: boolean; to_is_guess?: boolean; trial_id: string; config: { [name: string]: Cell } }
 
 export interface Status {
   name: string; directory: string; trials: number; total_trials: number | null;
@@ -107,7 +107,7 @@ interface RawExperiment {
     } | null;
   };
   lineage: {
-    clonings: { trial_id: string; time: number; training_iteration: number; donor: string; donor_iteration: number | null }[];
+    clonings: { trial_id: string; time: number; training_iteration: number; iteration_is_guess?: boolean; donor: string; donor_iteration: number | null; donor_iteration_is_guess?: boolean }[];
     stretches: Stretch[];
     schedule: { trial_id: string; steps: ScheduleStep[] } | null;
   } | null;

@@ -114,6 +114,15 @@ test("the model of a clone came through its donor", () => {
   assert.deepEqual(changing([{ a: 1, b: 2 }, { a: 1, b: 3 }], ["a", "b"]), ["b"]);
 });
 
+test("an iteration that may be a later one is marked in a lineage and in a schedule", () => {
+  const experiment = experimentOf();
+  experiment.raw.lineage!.stretches[2]!.to_is_guess = true;
+  experiment.raw.lineage!.schedule!.steps[1]!.from_is_guess = true;
+  const said = (drawing: { marks: { of?: { said: () => string } }[] }) => drawing.marks.flatMap((mark) => mark.of ? [mark.of.said()] : []).join("\n");
+  assert.match(said(lineage(experiment, size, "lr")), /iterations 5 to 8 or later, a copy of/);
+  assert.match(said(schedule(experiment, size, "lr")), /iterations 5 or later to 8 as/);
+});
+
 test("what the model of a clone was before is dashed, and the curve has no gap there", () => {
   const experiment = experimentOf();
   Object.assign(experiment.raw.curves!.trials[1]!, { since: 1 });

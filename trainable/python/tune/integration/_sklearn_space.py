@@ -43,7 +43,23 @@ class Space:
             for name, value in values.items()
         }
 
+    def _with_prior(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        ((kind, values),) = ((key, each) for key, each in given.items() if key != "prior")
+        domain = self._domain(name, {kind: values})
+        prior = given["prior"]
+        listed = domain.get("choice")
+        if listed is None:
+            return {**domain, "prior": prior}
+        is_long = isinstance(prior, dict) and "value" in prior and prior not in values
+        value = prior["value"] if is_long else prior
+        if value not in values:
+            raise ValueError(f"the prior of '{name}' is none of its values: {value!r}")
+        value = listed[list(values).index(value)]
+        return {**domain, "prior": {**prior, "value": value} if is_long else value}
+
     def _domain(self, name: str, given: Any) -> dict[str, Any]:
+        if isinstance(given, dict) and len(given) == 2 and "prior" in given:
+            return self._with_prior(name, given)
         if isinstance(given, dict) and len(given) == 1 and isinstance(next(iter(given)), str):
             ((kind, values),) = given.items()
             if kind in ("choice", "grid_search") and isinstance(values, list):

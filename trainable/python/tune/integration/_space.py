@@ -14,6 +14,18 @@ _NUMBERS = {
     "lograndint": (True, True),
 }
 
+#: What is left to the driver.
+_OTHERS = (
+    "grid_search",
+    "expr",
+    "value",
+    "randn",
+    "qrandn",
+    "randseed",
+    "qloguniform",
+    "qlograndint",
+)
+
 
 class Draws(Protocol):
     """A library's way to draw one hyperparameter, by its name: its path in the space."""
@@ -46,12 +58,24 @@ def _number(kind: str, arguments: Any, name: str, draws: Draws) -> float | int:
     return draws.whole(name, lower, last, q[0] if q else 1, log)
 
 
+def _kind(space: dict[str, Any], name: str) -> str:
+    """The only key. ValueError: there is a prior beside it."""
+    if len(space) == 2 and "prior" in space:
+        kind = next(key for key in space if key != "prior")
+        if kind in _NUMBERS or kind in _OTHERS or kind == "choice":
+            raise ValueError(
+                f"'{name}' has a prior, which this library's searcher knows nothing of: leave it "
+                "out, or take one of tune's searchers"
+            )
+    return next(iter(space), "") if len(space) == 1 else ""
+
+
 def _draw(space: Any, name: str, draws: Draws) -> Any:
     if isinstance(space, list):
         return [_draw(each, f"{name}/{index}", draws) for index, each in enumerate(space)]
     if not isinstance(space, dict):
         return space
-    kind = next(iter(space), "") if len(space) == 1 else ""
+    kind = _kind(space, name)
     if kind in _NUMBERS:
         return _number(kind, space[kind], name, draws)
     if kind == "choice":
@@ -60,8 +84,7 @@ def _draw(space: Any, name: str, draws: Draws) -> Any:
             values = values["values"]
         index = draws.index(name, len(values))
         return _draw(values[index], f"{name}/{index}", draws)
-    known = ("grid_search", "expr", "value", "randn", "qrandn", "randseed", "qloguniform")
-    if kind in (*known, "qlograndint"):
+    if kind in _OTHERS:
         raise _LeftOut
     return {key: _draw(each, f"{name}/{key}", draws) for key, each in space.items()}
 
@@ -81,7 +104,7 @@ def draw(space: dict[str, Any], draws: Draws) -> dict[str, Any]:
 def drawn(space: Any, config: Any, name: str = "") -> dict[str, Any]:
     """By name, what must be drawn for `config`, or a part of one, to come out: of a choice the
     index. What `config` lacks is left out. ValueError: a value is none of a choice's."""
-    kind = next(iter(space), "") if isinstance(space, dict) and len(space) == 1 else ""
+    kind = _kind(space, name) if isinstance(space, dict) else ""
     if kind in _NUMBERS:
         return {name: config}
     if kind == "choice":

@@ -1,6 +1,6 @@
 // Who went on as a copy of whom: trials as lanes over iterations, clonings as lines between them.
 import type { Cell, Experiment, Stretch } from "../data";
-import { isNumber, numberOf, textOf } from "../data";
+import { isNumber, iterationText, numberOf, textOf } from "../data";
 import { count, short } from "../format";
 import { axes, inside, linear, rangeOf, scaleOf, whole } from "./axes";
 import type { Drawing, Ink, Mark, Size } from "./drawing";
@@ -64,7 +64,7 @@ export function lineage(experiment: Experiment, size: Size, colourBy: string): D
     const trial = experiment.trialOf(one.trial_id);
     marks.push({
       kind: "rect", x: x.at(one.from), y: y(one.trial_id) - lane * 0.36, w: Math.max(2, x.at(one.to) - x.at(one.from)), h: Math.max(2, lane * 0.72), ink: inkOf(i), alpha: one.is_present ? 1 : 0.55,
-      of: { trial, said: () => `${one.trial_id}, iterations ${one.from + 1} to ${one.to}${one.origin === null ? "" : `, a copy of ${stretches[one.origin]!.trial_id}`}: ${colourBy} ${isNumber(values[i]) ? short(numbers[i]!) : textOf(values[i])}` },
+      of: { trial, said: () => `${one.trial_id}, iterations ${iterationText(one.from + 1, one.from_is_guess)} to ${iterationText(one.to, one.to_is_guess)}${one.origin === null ? "" : `, a copy of ${stretches[one.origin]!.trial_id}`}: ${colourBy} ${isNumber(values[i]) ? short(numbers[i]!) : textOf(values[i])}` },
     });
   });
   const clonings = experiment.raw.lineage?.clonings.length ?? 0;
@@ -85,8 +85,8 @@ export function schedule(experiment: Experiment, size: Size, name: string): Draw
   steps.forEach((step, i) => {
     const at = y.at(range ? values[i]! : words.indexOf(textOf(valueIn(step.config, name))));
     points.push(x.at(step.from), at, x.at(step.to), at);
-    marks.push({ kind: "path", points: [x.at(step.from), at, x.at(step.to), at], ink: "accent", width: 3, of: { trial: experiment.trialOf(step.trial_id), said: () => `iterations ${step.from + 1} to ${step.to} as ${step.trial_id}: ${name} = ${textOf(valueIn(step.config, name))}` } });
+    marks.push({ kind: "path", points: [x.at(step.from), at, x.at(step.to), at], ink: "accent", width: 3, of: { trial: experiment.trialOf(step.trial_id), said: () => `iterations ${iterationText(step.from + 1, step.from_is_guess)} to ${iterationText(step.to, step.to_is_guess)} as ${step.trial_id}: ${name} = ${textOf(valueIn(step.config, name))}` } });
   });
   marks.push({ kind: "path", points, ink: "accent", alpha: 0.5 });
-  return { marks, sentence: `${name}: ${steps.map((step) => `${textOf(valueIn(step.config, name))} up to ${step.to}`).join(", ")}.` };
+  return { marks, sentence: `${name}: ${steps.map((step) => `${textOf(valueIn(step.config, name))} up to ${iterationText(step.to, step.to_is_guess)}`).join(", ")}.` };
 }

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Experiment } from "../data";
-import { numberOf, textOf } from "../data";
+import { iterationText, numberOf, textOf } from "../data";
 import { count, duration, moment, shellWord } from "../format";
 import { bestOverTime } from "../figures/best_over_time";
 import { checkpoints } from "../figures/checkpoints";
@@ -147,15 +147,15 @@ function Lineage({ choice, open }: { choice: Choice; open: (trial: number) => vo
       <div class="controls"><label>colour <select value={colourBy} onChange={(event) => setColour(event.currentTarget.value)}>{names.map((name) => <option key={name}>{name}</option>)}</select></label></div>
       <Picture height={60 + lanes * laneHeight(lanes)} of={[choice, colourBy]} open={open} draw={(size) => lineage(experiment, size, colourBy)}
         rows={() => rowsOf({
-          trial: raw.clonings.map((each) => each.trial_id), "at iteration": raw.clonings.map((each) => each.training_iteration),
-          "copy of": raw.clonings.map((each) => each.donor), "from iteration": raw.clonings.map((each) => each.donor_iteration),
+          trial: raw.clonings.map((each) => each.trial_id), "at iteration": raw.clonings.map((each) => iterationText(each.training_iteration, each.iteration_is_guess)),
+          "copy of": raw.clonings.map((each) => each.donor), "from iteration": raw.clonings.map((each) => iterationText(each.donor_iteration ?? "", each.donor_iteration_is_guess)),
         })} />
       {raw.schedule && steps.length > 0 && <>
         <h3>The schedule of the best model, now {raw.schedule.trial_id}</h3>
         <div class="grid">{scheduled.slice(0, 6).map((name) => <Picture key={name} height={180} of={[choice]} open={open} draw={(size) => schedule(experiment, size, name)} />)}</div>
         <div class="table"><table>
           <thead><tr><th>from</th><th>to</th><th>as</th>{scheduled.map((name) => <th key={name}>{name}</th>)}</tr></thead>
-          <tbody>{steps.map((step, i) => <tr key={i}><td class="number">{step.from}</td><td class="number">{step.to}</td><td>{step.trial_id}</td>{scheduled.map((name) => <td key={name}>{textOf((step.config as never)[name] ?? null)}</td>)}</tr>)}</tbody>
+          <tbody>{steps.map((step, i) => <tr key={i}><td class="number">{iterationText(step.from, step.from_is_guess)}</td><td class="number">{iterationText(step.to, step.to_is_guess)}</td><td>{step.trial_id}</td>{scheduled.map((name) => <td key={name}>{textOf((step.config as never)[name] ?? null)}</td>)}</tr>)}</tbody>
         </table></div>
       </>}
     </Section>

@@ -28,7 +28,10 @@ export function TrialPage({ choice, at, trial, open, live }: { choice: Choice; a
   const present = stretches.findIndex((each) => each.trial_id === experiment.id(trial) && each.is_present);
   const chain = present >= 0 ? ancestry(stretches, present).reverse() : [];
   // What came after the cloning in a stretch is not this model's.
-  const steps: ScheduleStep[] = chain.map((i, place) => ({ ...stretches[i]!, to: place + 1 < chain.length ? stretches[chain[place + 1]!]!.from : stretches[i]!.to }));
+  const steps: ScheduleStep[] = chain.map((i, place) => {
+    const next = place + 1 < chain.length ? stretches[chain[place + 1]!]! : null;
+    return next ? { ...stretches[i]!, to: next.from, to_is_guess: next.from_is_guess ?? false } : stretches[i]!;
+  });
   const changed = changing(steps.map((step) => step.config), experiment.hyperparameters.map((each) => shortName(each.domain.name)));
   const curve = raw.curves?.trials.find((each) => each.trial === trial);
   const configs = experiment.columns.filter((column) => column.source === "config" && column.values[trial] !== null);
@@ -68,7 +71,7 @@ export function TrialPage({ choice, at, trial, open, live }: { choice: Choice; a
         : <p class="notice">{Number.isFinite(experiment.number(trial, "best")) ? <>Its curve is not among those in this file ({raw.curves?.which}): <code>{`tune show ${words}`}</code></> : "It has reported no number for the metric."}</p>)}
       {steps.length > 1 && <section><h2>What its model went through</h2><div class="table"><table>
         <thead><tr><th>from</th><th>to</th><th>as</th>{changed.map((name) => <th key={name}>{name}</th>)}</tr></thead>
-        <tbody>{steps.map((step, i) => <tr key={i}><td class="number">{step.from}</td><td class="number">{step.to}</td><td><a href={linkTo({ experiment: at, trial: experiment.trialOf(step.trial_id) })}>{step.trial_id}</a></td>{changed.map((name) => <td key={name}>{textOf(valueIn(step.config, name))}</td>)}</tr>)}</tbody>
+        <tbody>{steps.map((step, i) => <tr key={i}><td class="number">{iterationText(step.from, step.from_is_guess)}</td><td class="number">{iterationText(step.to, step.to_is_guess)}</td><td><a href={linkTo({ experiment: at, trial: experiment.trialOf(step.trial_id) })}>{step.trial_id}</a></td>{changed.map((name) => <td key={name}>{textOf(valueIn(step.config, name))}</td>)}</tr>)}</tbody>
       </table></div></section>}
       <section><h2>Config</h2><div class="table"><table>
         <thead><tr><th>hyperparameter</th><th>value</th>{best !== null && best !== trial && <th>of the best, {experiment.id(best)}</th>}</tr></thead>
