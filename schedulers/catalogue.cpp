@@ -78,12 +78,12 @@ std::unique_ptr<Scheduler> freeze_thaw_from(const Json& json, const PolicyContex
   const Objective* const objective = sole(context.objectives);
   options.epochs.max_t = reader.get("max_t", options.epochs.max_t);
   options.epochs.grace_period = reader.get("grace_period", options.epochs.grace_period);
-  const auto max_total_t = reader.get_optional<std::int64_t>("max_total_t");  // its searcher's
+  options.max_total_t = reader.get_optional<std::int64_t>("max_total_t");
   reader.require(options.epochs.max_t >= 1, "max_t", "at least 1");
   reader.require(options.epochs.grace_period >= 1, "grace_period", "at least 1");
-  reader.require(options.epochs.grace_period <= options.epochs.max_t, "grace_period",
-                 "at most max_t");
-  reader.require(max_total_t.value_or(1) >= 1, "max_total_t", "at least 1");
+  reader.require(options.epochs.max_t < 1 || options.epochs.grace_period <= options.epochs.max_t,
+                 "grace_period", "at most max_t");
+  reader.require(options.max_total_t.value_or(1) >= 1, "max_total_t", "at least 1");
   reader.finish();
   const std::string searcher = context.searcher.value("type", std::string("freeze_thaw"));
   if (searcher != "freeze_thaw") {
@@ -95,7 +95,8 @@ std::unique_ptr<Scheduler> freeze_thaw_from(const Json& json, const PolicyContex
   if (objective == nullptr) {
     throw OptionError("",
                       "the scheduler 'freeze_thaw' needs one 'metric' and its 'mode' in the "
-                      "experiment");
+                      "experiment: name the one that counts, or take the scheduler 'fifo', which "
+                      "goes with several");
   }
   options.objective = *objective;
   return make_freeze_thaw(std::move(options));

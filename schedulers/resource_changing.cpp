@@ -66,6 +66,10 @@ class ResourceChanging : public Scheduler {
     base_->on_trial_end(trial);
   }
 
+  std::string why_left(const Experiment& experiment) const override {
+    return base_->why_left(experiment);
+  }
+
   bool is_at_max(const Trial& trial) const override { return base_->is_at_max(trial); }
 
   Decision on_result(const Trial& trial, const Result& result) override {

@@ -41,6 +41,7 @@ std::unique_ptr<Scheduler> make_asha_promotion(AshaOptions options);
 struct FreezeThawOptions {
   Objective objective;
   DecisionEpochs epochs;
+  std::optional<std::int64_t> max_total_t;  ///< its searcher's
 };
 std::unique_ptr<Scheduler> make_freeze_thaw(FreezeThawOptions options);
 

@@ -192,13 +192,22 @@ std::unique_ptr<Searcher> freeze_thaw_from(const Json& json, const PolicyContext
   const Batching& batching = front.batching;
   const bool has_pace = batching.repeat > 1 || batching.limits.ahead > 0 ||
                         batching.limits.max_concurrent || batching.limits.batch;
+  reader.do_not_offer(
+      {"repeat", "repeat_at_least", "repeat_key", "suggest_ahead", "max_concurrent", "batch"});
   reader.finish();
   if (has_pace) {
     throw OptionError("",
                       "the searcher 'freeze_thaw' decides anew whenever a place is free: it has no "
                       "use for 'max_concurrent', 'batch', 'suggest_ahead' and 'repeat'");
   }
-  require_one_objective(context, "freeze_thaw");
+  require_objective(context, "freeze_thaw");
+  if (!sole(context.objectives)) {
+    throw OptionError(
+        "",
+        "the searcher 'freeze_thaw' knows one metric, and the experiment has several: "
+        "name the one that counts, or leave 'searcher' out and take the scheduler "
+        "'fifo'");
+  }
   const bool is_other = context.scheduler.contains("type") && scheduler == nullptr;
   if (is_other) {
     throw OptionError("",

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "searchers/failures.h"
 #include "searchers/freeze_thaw_candidates.h"
 #include "searchers/freeze_thaw_model.h"
 #include "searchers/gp_dimensions.h"
@@ -193,7 +194,9 @@ class FreezeThawSearch : public Searcher {
   void note(Known& trial, const Observation& result) {
     LearningCurve& curve = trial.curve;
     const bool is_broken = violation(result.constraints) > 0;
-    const double score = is_broken ? std::numeric_limits<double>::quiet_NaN() : result.scores[0];
+    // A failure has NaN, and keeps it.
+    const double score =
+        is_broken && std::isfinite(result.scores[0]) ? -infinity : result.scores[0];
     const double epoch = share(result.iteration);
     if (!curve.epochs.empty() && curve.epochs.back() >= epoch) {
       curve.scores.back() = score;  // the later end of a trial replaces the earlier
@@ -322,7 +325,7 @@ class FreezeThawSearch : public Searcher {
       place.epoch = std::min(place.epoch + ahead, 1.0);
       places.push_back(place);
     }
-    const auto fresh = candidates_.points(curves(), random);
+    const auto fresh = likeliest_to_work(candidates_.points(curves(), random));
     for (const auto& point : fresh) places.push_back({std::nullopt, &point, std::min(ahead, 1.0)});
     const auto predictions = model.predict(places);
     std::size_t best = 0;
@@ -334,6 +337,28 @@ class FreezeThawSearch : public Searcher {
     }
     if (best < waiting.size()) return Resume{waiting[best].first};
     return start(dimensions_.coordinates_at(fresh[best - waiting.size()]), random);
+  }
+
+  /// Those that are not likelier to fail than not, or the least likely.
+  std::vector<ConfigCandidates::Point> likeliest_to_work(
+      std::vector<ConfigCandidates::Point> points) const {
+    // What a config has no value for, has one there, as in `points`.
+    std::vector<std::vector<double>> tried;
+    std::vector<TrialOutcome> outcomes;
+    tried.reserve(trials_.size());
+    for (const auto& [id, trial] : trials_) {
+      if (trial.curve.scores.empty()) continue;
+      tried.push_back(dimensions_.coordinates_at(trial.curve.point));
+      outcomes.push_back({&tried.back(), trial.has_failed});
+    }
+    std::vector<double> risks;
+    for (const auto& point : points) {
+      risks.push_back(share_of_failures_near(dimensions_.coordinates_at(point), axes_, outcomes));
+    }
+    const double most = std::max(0.5, *std::min_element(risks.begin(), risks.end()));
+    std::size_t number = 0;
+    std::erase_if(points, [&](const auto&) { return risks[number++] > most; });
+    return points;
   }
 
   /// For the end of a search: no draw, so that it ends by a rule.

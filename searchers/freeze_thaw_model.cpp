@@ -67,8 +67,8 @@ CurveModel::CurveModel(const std::vector<bool>& categorical,
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const std::size_t n = curves[i].epochs.size();
     for (std::size_t k = 0; k < n; ++k) {
-      if (k > 0 && k + 2 < n) continue;
       const double score = curves[i].scores[k];
+      if ((k > 0 && k + 2 < n) || std::isnan(score)) continue;
       rows_.push_back({i, curves[i].epochs[k], 0});
       scores.push_back(std::isfinite(score) ? std::max(score, least) : least);
     }

@@ -17,7 +17,8 @@ namespace tune {
 struct LearningCurve {
   std::vector<double> point;   ///< its config, by dimension of GpDimensions
   std::vector<double> epochs;  ///< as shares of the longest training, above 0
-  std::vector<double> scores;  ///< larger is better; NaN: none, which is as bad as any can be
+  /// Larger is better. NaN: it has failed there. Minus infinity: as bad as any can be.
+  std::vector<double> scores;
 };
 
 /// Of the kernel, then the noise; empty: none yet.
@@ -25,6 +26,8 @@ using CurveHyperparameters = std::vector<double>;
 
 /// Scores with mean 0 and deviation 1, those far below the middle raised to twice the best's
 /// distance from there: half of all configs may never learn, and would make all others alike.
+/// Failures are left out. A score in their place would be a jump that no curve makes: it would be
+/// taken for noise, and the model would be sure of nothing any more.
 class CurveModel {
  public:
   /// `categorical`: by dimension. At least one curve has a score. Models `most` of the results: of

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "searchers/failures.h"
 #include "searchers/history.h"
 #include "searchers/priors.h"
 #include "searchers/suggestion.h"
@@ -147,18 +148,11 @@ class Nsga2 : public Searcher {
 
   /// Whether most of the trials nearest to the point have failed.
   bool is_among_failures(const std::vector<double>& point) const {
-    constexpr std::size_t most_neighbours = 5;  // fewer would go by what fails at random
-    std::vector<std::pair<double, bool>> nearest;
+    std::vector<TrialOutcome> outcomes;
     for (const History::Row& row : history_.rows()) {
-      if (!row.has_failed() && !row.has_worked()) continue;
-      nearest.emplace_back(distance_between(history_.axes(), point, row.point), row.has_failed());
+      if (row.has_failed() || row.has_worked()) outcomes.push_back({&row.point, row.has_failed()});
     }
-    const std::size_t count = std::min(nearest.size(), most_neighbours);
-    const auto last = nearest.begin() + static_cast<std::ptrdiff_t>(count);
-    std::partial_sort(nearest.begin(), last, nearest.end());
-    const auto failed =
-        std::count_if(nearest.begin(), last, [](const auto& one) { return one.second; });
-    return 2 * static_cast<std::size_t>(failed) > count;
+    return share_of_failures_near(point, history_.axes(), outcomes) > 0.5;
   }
 
   bool is_known(const std::vector<double>& point) const {

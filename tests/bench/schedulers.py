@@ -2,7 +2,8 @@
 
     schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME ...] [--workers LIST]
                            [--seeds K] [--first-seed N] [--trainings N] [--samples N] [--metric NAME --mode MODE]
-                           [--param-space FILE] [--rows FILE] [--epochs N] [--prior good|bad]
+                           [--param-space FILE] [--rows FILE] [--epochs N] [--launch-s S] [--save-s S]
+                           [--prior good|bad]
 
 TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
 (docs/file_formats.md), or LCBench's tables, which are `<task>.configs.csv.gz` (config_id,
@@ -14,6 +15,7 @@ With --epochs, each epoch takes a second and a search has N of them in all, on h
 is the regret after a tenth, a quarter, a half and all of them: (best of the table - best found) / (best of
 the table - median of the first epoch's values), at most 1, and its mean over twenty such moments (AUC); then means
 over the tasks, with standard errors over these.
+--launch-s and --save-s are what each start of a trial and each save costs; with --epochs, in epochs.
 With --prior, each hyperparameter has a prior: good: that of the best config of the table, moved by a tenth of its range
 (one standard deviation); bad: that of the config whose best value is the worst.
 --rows appends all rows to a CSV file, in full precision and with the best value of the table, for
@@ -100,7 +102,7 @@ def with_priors(space, curves, options):
 
 
 def simulate(options, curves, searcher, workers=None, more=()):
-    more = list(more)
+    more = [*more, "--launch-s", str(options.launch_s), "--save-s", str(options.save_s)]
     if searcher != "random" or "freeze_thaw" in options.scheduler or options.prior:
         space = options.param_space
         if not space:
@@ -214,6 +216,8 @@ def main():
     parser.add_argument("--mode", default="max")
     parser.add_argument("--param-space", type=pathlib.Path)
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--launch-s", type=float, default=0)
+    parser.add_argument("--save-s", type=float, default=0)
     parser.add_argument("--prior", choices=["good", "bad"])
     parser.add_argument("--rows", type=pathlib.Path)
     options = parser.parse_args()

@@ -64,6 +64,18 @@ class Schedulers(DriverCase):
         self.assertEqual({t["state"] for t in trials if t["training_iteration"] < 9}, {"PAUSED"})
         self.assert_each_iteration_stands_once()
 
+    def test_freeze_thaw_says_when_max_total_t_is_used_up(self):
+        self.write("spec.json", self.quadratic(param_space={"lr": {"uniform": [0.001, 0.1]}}, num_samples=6,
+                                               scheduler={"type": "freeze_thaw", "max_t": 9, "max_total_t": 6}))
+        done = self.tune("run", "spec.json", "--progress", "none")
+        for text in (done.out, done.err, self.tune("status", "results/spec").out):
+            self.assertIn("the 6 iterations of max_total_t", text)
+            self.assertNotIn("--num-samples", text)
+        self.assertNotIn("--num-samples", self.tune("run", "spec.json", expect=2).err)
+        self.assertIn("reached", self.tune("status", "results/spec").out)
+        refused = self.tune("suggest", "other", "--spec", "spec.json", "--searcher", "freeze_thaw", expect=2).err
+        self.assertIn("only tune run pauses some", refused)
+
     def test_bohb_brings_its_searcher(self):
         self.write("spec.json", self.quadratic(param_space={"lr": {"uniform": [0.001, 0.1]}}, num_samples=11,
                                                scheduler={"type": "bohb", "max_t": 3}))

@@ -39,6 +39,8 @@ struct OneWorker {
   std::map<TrialId, std::int64_t> iterations;
   std::vector<std::string> log;  ///< "+3": trial 3 starts; "3": it goes on
   std::set<TrialId> diverging;
+  std::int64_t diverging_from = 1;
+  double failing_above = 2;  ///< configs beyond it fail with their first iteration
   std::uint32_t next = 0;
 
   /// False once there is nothing to do.
@@ -63,10 +65,11 @@ struct OneWorker {
   void train(TrialId id) {
     std::int64_t& at = iterations[id];
     const std::int64_t target = epochs_of_27[next_decision(epochs_of_27, at)];
-    const auto score = [&] { return diverging.contains(id) ? nan_score : curve(x[id], at); };
+    if (x[id] > failing_above) return searcher->on_trial_end(id, {at = 1, {0}}, Ended::failed);
+    const auto has_diverged = [&] { return diverging.contains(id) && at >= diverging_from; };
+    const auto score = [&] { return has_diverged() ? nan_score : curve(x[id], at); };
     while (++at < target) searcher->on_result(id, {at, {score()}});
-    if (diverging.contains(id))
-      return searcher->on_trial_end(id, {at, {nan_score}}, Ended::stopped);
+    if (has_diverged()) return searcher->on_trial_end(id, {at, {nan_score}}, Ended::stopped);
     if (at == 27) return searcher->on_trial_end(id, {at, {score()}}, Ended::stopped);
     searcher->on_result(id, {at, {score()}});
     searcher->on_trial_pause(id, {at, {score()}});
@@ -249,6 +252,36 @@ TEST_CASE("What the user has paused, and what has diverged, freeze_thaw lets lie
   CHECK(worker.iterations.at(TrialId(4)) == 27);
 }
 
+TEST_CASE("What diverges at random does not have freeze_thaw train more of the others",
+          "[freeze_thaw]") {
+  const auto trained = [](bool is_diverging) {
+    OneWorker worker{search(40)};
+    worker.diverging_from = 9;
+    for (std::uint32_t id = 1; is_diverging && id < 40; id += 3) {
+      worker.diverging.insert(TrialId(id));
+    }
+    int steps = 0;
+    while (worker.step()) REQUIRE(++steps < 400);
+    return worker.trained();
+  };
+  CHECK(trained(true) < 1.3 * static_cast<double>(trained(false)));
+}
+
+TEST_CASE("freeze_thaw starts few configs where most have failed", "[freeze_thaw]") {
+  OneWorker worker{search(40)};
+  worker.failing_above = 0.7;
+  int steps = 0;
+  while (worker.step()) REQUIRE(++steps < 400);
+  int failed = 0;
+  double best = 0;
+  for (const auto& [id, x] : worker.x) {
+    failed += x > 0.7 ? 1 : 0;
+    if (x <= 0.7) best = std::max(best, x);
+  }
+  CHECK(failed < 16);  // the curves alone say: the larger, the better
+  CHECK(best > 0.65);
+}
+
 TEST_CASE("With many workers freeze_thaw does not have the same trial go on twice",
           "[freeze_thaw]") {
   auto searcher = search(8);
@@ -288,6 +321,34 @@ TEST_CASE("freeze_thaw chooses among the configs that alone can be tried", "[fre
   CHECK(tried.size() == worker.x.size());
 }
 
+TEST_CASE("The scheduler freeze_thaw tells how many have come to each decision epoch",
+          "[freeze_thaw]") {
+  const Json options = {{"max_t", 4}, {"grace_period", 3}};  // pauses at 3, ends at 4
+  auto scheduler = make_scheduler("freeze_thaw", options);
+  Trial trial = trial_number(0), other = trial_number(1);
+  for (Trial* each : {&trial, &other}) {
+    scheduler->on_trial_add(*each);
+    each->state = TrialState::paused;
+    each->iteration = each->counted_iteration = 3;
+    scheduler->on_trial_wait(*each);
+  }
+  const Json state = scheduler->save();
+  scheduler = make_scheduler("freeze_thaw", options);
+  scheduler->load(state);
+  scheduler->on_trial_start(trial);
+  scheduler->on_trial_start(trial);  // tried once more
+  trial.iteration = 4;
+  scheduler->on_trial_end(trial);
+  const auto rungs = scheduler->rungs().value().rungs;
+  REQUIRE(rungs.size() == 2);
+  CHECK(rungs[0].milestone == 3);
+  CHECK(rungs[0].reached == 2);
+  CHECK(rungs[0].went_on == 1);
+  CHECK(rungs[0].waiting == 1);
+  CHECK(rungs[1].reached == 1);
+  CHECK(rungs[1].went_on == 0);
+}
+
 TEST_CASE("freeze_thaw says what goes together, and what it has no use for", "[freeze_thaw]") {
   const Json own = {{"type", "freeze_thaw"}, {"max_t", 9}};
   CHECK(refusal("freeze_thaw", nullptr, own).empty());
@@ -305,6 +366,8 @@ TEST_CASE("freeze_thaw says what goes together, and what it has no use for", "[f
   CHECK_THAT(
       refusal("freeze_thaw", nullptr, {{"type", "freeze_thaw"}, {"max_t", 5}, {"grace_period", 6}}),
       Contains("at most max_t"));
+  CHECK_THAT(refusal("freeze_thaw", {{"foo", 1}}, own),
+             Contains("'points_to_evaluate'") && !Contains("suggest_ahead"));
   CHECK_THAT(refusal("freeze_thaw", {{"min_probability", 2}}, own), Contains("from 0 to 1"));
   const SearchSpace space = space_of(unit_space);
   PolicyContext context{space, {{"loss", Mode::min}}, 5, 1};

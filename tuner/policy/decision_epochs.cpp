@@ -25,4 +25,14 @@ std::size_t next_decision(const std::vector<std::int64_t>& epochs, std::int64_t 
   return static_cast<std::size_t>(std::min(next, epochs.end() - 1) - epochs.begin());
 }
 
+std::string spent_text(const std::optional<std::int64_t>& max_total_t,
+                       const Experiment& experiment) {
+  std::int64_t trained = 0;
+  for (const Trial& trial : experiment.trials()) trained += trial.counted_iteration;
+  if (!max_total_t || trained < *max_total_t) return "";
+  return "all trials together have trained the " + std::to_string(*max_total_t) +
+         " iterations of max_total_t, and new ones would not help; for more, run the search under "
+         "another --name with a larger max_total_t";
+}
+
 }  // namespace tune

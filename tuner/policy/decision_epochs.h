@@ -4,7 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
+
+#include "tuner/model/experiment.h"
 
 namespace tune {
 
@@ -21,5 +25,10 @@ std::vector<std::int64_t> decision_epochs(const DecisionEpochs& options);
 
 /// The place of the first one beyond `iteration`; the last place if there is none.
 std::size_t next_decision(const std::vector<std::int64_t>& epochs, std::int64_t iteration);
+
+/// If all trials together have trained `max_total_t` iterations: that no more are trained, and what
+/// helps. Else empty.
+std::string spent_text(const std::optional<std::int64_t>& max_total_t,
+                       const Experiment& experiment);
 
 }  // namespace tune

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "tuner/base/nearest_name.h"
 #include "tuner/base/whole_number.h"
@@ -66,10 +67,16 @@ void OptionReader::require(bool holds, const std::string& name, const std::strin
   if (!holds) note(name, problem_of(name, expected, options_.value(name, Json())));
 }
 
+void OptionReader::do_not_offer(const std::vector<std::string>& names) { not_offered_ = names; }
+
 void OptionReader::finish() {
+  std::vector<std::string> offered;
+  std::copy_if(known_.begin(), known_.end(), std::back_inserter(offered), [&](const auto& name) {
+    return std::find(not_offered_.begin(), not_offered_.end(), name) == not_offered_.end();
+  });
   for (const auto& [name, value] : options_.items()) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-    note(name, {pointer_to(name), unknown_name("option", name, known_)});
+    note(name, {pointer_to(name), unknown_name("option", name, offered)});
   }
   if (problems_.empty()) return;
   OptionError error(std::move(problems_));

@@ -61,6 +61,9 @@ class OptionReader {
   /// Nothing was wrong yet: what has been read may be used.
   bool is_good() const { return problems_.empty(); }
 
+  /// Of these nothing is said where the names of options are listed: they are read to be refused.
+  void do_not_offer(const std::vector<std::string>& names);
+
   /// Throws what was wrong, options that nobody asked for among it.
   void finish();
 
@@ -73,6 +76,7 @@ class OptionReader {
 
   const Json& options_;
   std::vector<std::string> known_;
+  std::vector<std::string> not_offered_;
   std::vector<std::string> wrong_;  ///< names that are in `problems_`
   std::vector<Problem> problems_;
 };

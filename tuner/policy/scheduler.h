@@ -72,6 +72,12 @@ class Scheduler {
   /// come first served: PENDING before new ones before PAUSED.
   virtual std::optional<TrialId> choose(const Experiment& experiment, Seconds now, bool more) const;
 
+  /// For people: why trials are left waiting at the end, if not for results of new trials.
+  virtual std::string why_left(const Experiment& experiment) const {
+    (void)experiment;
+    return "";
+  }
+
   /// For people: the state of each rung. Nothing from a scheduler without rungs.
   virtual std::optional<RungsReport> rungs() const { return std::nullopt; }
 

@@ -6,14 +6,17 @@
 #include <cmath>
 #include <system_error>
 
+#include "searchers/searchers.h"
 #include "tuner/ask_session.h"
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/base/nearest_name.h"
 #include "tuner/base/quoted.h"
+#include "tuner/base/whole_number.h"
 #include "tuner/checkpoints/evicted.h"
 #include "tuner/control/control_client.h"
 #include "tuner/journal/experiment_store.h"
+#include "tuner/policy/decision_epochs.h"
 #include "tuner/process/process_stat.h"
 #include "tuner/process/system_clock.h"
 #include "tuner/run/commit/recovery.h"
@@ -238,7 +241,17 @@ std::string failed_text(const ResultGrid& grid) {
          " --errored" + (ended_all ? "; without it, only what has not begun goes on" : "");
 }
 
-std::string paused_text(const Experiment& experiment, const std::filesystem::path& directory) {
+std::string spent_text(const ExperimentSpec& spec, const Experiment& experiment) {
+  const Json* const scheduler = find_freeze_thaw(spec.scheduler);
+  if (scheduler == nullptr || !scheduler->is_object()) return "";
+  return spent_text(whole_number<std::int64_t>(scheduler->value("max_total_t", Json())),
+                    experiment);
+}
+
+std::string paused_text(const ExperimentSpec& spec, const Experiment& experiment,
+                        const std::filesystem::path& directory) {
+  const std::string spent = spent_text(spec, experiment);
+  if (!spent.empty()) return spent;
   const std::string held = held_text(experiment);
   if (held.empty()) {
     return "they would go on after results of new trials only: tune resume " +

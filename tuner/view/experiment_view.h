@@ -76,8 +76,11 @@ std::string why_given_up(const Experiment& experiment);
 std::string resume_command(const ResultGrid& grid);
 /// What can be done about trials that have failed; empty if none has.
 std::string failed_text(const ResultGrid& grid);
+/// If freeze_thaw may train no more (spent_text of its max_total_t); else empty.
+std::string spent_text(const ExperimentSpec& spec, const Experiment& experiment);
 /// What can be done about them then.
-std::string paused_text(const Experiment& experiment, const std::filesystem::path& directory);
+std::string paused_text(const ExperimentSpec& spec, const Experiment& experiment,
+                        const std::filesystem::path& directory);
 /// " --trial 3 --trial 5": the trials that are paused by hand.
 std::string held_text(const Experiment& experiment);
 

@@ -185,7 +185,7 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusView& 
   if (seen.rungs) lines.emplace_back("rungs", text_of(*seen.rungs));
   const std::string held = held_text(experiment);
   if (!view.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
-    lines.emplace_back("paused", paused_text(experiment, view.grid.directory()));
+    lines.emplace_back("paused", paused_text(view.grid.spec(), experiment, view.grid.directory()));
   } else if (!held.empty()) {
     const std::string place = shell_word(view.grid.directory());
     const std::string first = held.substr(0, held.find(" --", 1));

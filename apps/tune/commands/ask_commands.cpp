@@ -91,6 +91,17 @@ std::optional<ExperimentSpec> spec_to_ask(const SpecSource& source, const Catalo
       is_change ? assemble_changes(*recorded, directory.string(), source) : assemble_spec(source);
   fill_in(document, directory, recorded);
   std::vector<Problem> problems;
+  const Json searcher = document.json.value("searcher", Json());
+  if (searcher == "freeze_thaw" ||
+      (searcher.is_object() && searcher.value("type", Json()) == "freeze_thaw")) {
+    // To leave the scheduler out, as is said of others, would be answered by that it needs it.
+    problems.push_back({"/searcher",
+                        "the searcher 'freeze_thaw' has paused trials go on, and only tune run "
+                        "pauses some: leave 'searcher' and 'scheduler' out, or say --searcher gp "
+                        "--scheduler fifo"});
+    print_problems(document, problems);
+    return std::nullopt;
+  }
   // The file of a search that is there is read once more with each question.
   const auto parse = recorded ? parse_changed_spec : parse_spec;
   ExperimentSpec spec = parse(document.json, document.base, catalogue, problems);

@@ -236,12 +236,15 @@ void print_summary(const RunOutcome& outcome) {
           state_cost_text(experiment.cost(), experiment.running_s(experiment.last_time())));
   if (is_finished(results.experiment())) {
     if (outcome.attempts == 0 && results.size() > 0) {
-      lines.emplace_back("nothing ran", "all trials had ended; for more of them: tune resume " +
-                                            directory + " --num-samples N");
+      const bool is_spent = !spent_text(results.spec(), results.experiment()).empty();
+      const std::string more = "; for more of them: tune resume " + directory + " --num-samples N";
+      lines.emplace_back("nothing ran",
+                         is_spent ? "no trial may train more" : "all trials had ended" + more);
     }
     // What waits then waits for good, as asha_promotion means it.
     if (results.experiment().count(TrialState::paused) > 0) {
-      lines.emplace_back("paused", paused_text(results.experiment(), results.directory()));
+      lines.emplace_back("paused",
+                         paused_text(results.spec(), results.experiment(), results.directory()));
     }
   } else if (is_interrupted || has_unfinished(results.experiment())) {
     lines.emplace_back("go on", resume_command(results));
@@ -351,7 +354,7 @@ std::optional<std::string> words_to_repeat(const std::filesystem::path& director
   if (!finished) {
     ways += "  go on with it:        tune resume " + word +
             "\n  in a script:          tune run ... --resume auto\n";
-  } else if (!is_hopeless) {
+  } else if (!is_hopeless && spent_text(view.grid.spec(), experiment).empty()) {
     ways += "  extend it:            tune resume " + word + " --num-samples N\n";
   }
   throw user_error(directory.string() + " holds an experiment already, which is " +

@@ -202,11 +202,14 @@ std::vector<std::string> NextTrial::what_waits() const {
         held);
   }
   if (waiting > 0) {
+    const std::string why = policies_.scheduler->why_left(experiment);
+    const std::string otherwise =
+        std::string("the scheduler would go on only after results of ") +
+        (held.empty() ? "new trials, and there are no more"
+                      : "what was paused by hand, or of new trials; once there are some, tune "
+                        "resume goes on with all");
     sentences.push_back(std::to_string(waiting) + (waiting == 1 ? " trial is" : " trials are") +
-                        " left waiting: the scheduler would go on only after results of " +
-                        (held.empty() ? "new trials, and there are no more"
-                                      : "what was paused by hand, or of new trials; once there "
-                                        "are some, tune resume goes on with all"));
+                        " left waiting: " + (why.empty() ? otherwise : why));
   }
   return sentences;
 }
