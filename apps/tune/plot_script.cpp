@@ -419,6 +419,14 @@ void Drawing::rungs() {
   for (const Json& score : judged.at("score")) scores.push_back(number_of(score));
   for (const Json& rung : judged.at("rung")) milestones.insert(rung.get<std::int64_t>());
   const auto range = range_of(scores);
+  // With freeze_thaw a model decides who goes on, not a trial's place at a rung.
+  const bool has_come =
+      now.is_object() && std::any_of(now.at("rungs").begin(), now.at("rungs").end(),
+                                     [](const Json& rung) { return rung.at("reached") > 0; });
+  if (!range && has_come)
+    nothing(
+        "no trial is judged by its score alone: tune status shows how many came to each decision "
+        "epoch, and how many went on");
   if (!range)
     nothing("no trial has been judged yet: the scheduler has no rungs, or none is reached");
   std::map<std::int64_t, double> places;

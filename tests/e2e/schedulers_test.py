@@ -62,6 +62,7 @@ class Schedulers(DriverCase):
         self.assertEqual(len(trials), 8)
         self.assertGreaterEqual(sum(t["training_iteration"] == 9 for t in trials), 1)
         self.assertEqual({t["state"] for t in trials if t["training_iteration"] < 9}, {"PAUSED"})
+        self.assertIn("came to each decision epoch", self.tune("plot", "results/spec", "rungs", expect=2).err)
         self.assert_each_iteration_stands_once()
 
     def test_freeze_thaw_says_when_max_total_t_is_used_up(self):
