@@ -240,6 +240,30 @@ TEST_CASE("gp fits anew when there are more trials, though it models no more of 
   }
 }
 
+TEST_CASE("gp of several metrics does not look again at what it knows of a front", "[gp]") {
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}, {"y", {{"uniform", {0, 1}}}}});
+  std::vector<Axis> axes;
+  for (const SpaceLeaf& leaf : space.leaves()) axes.push_back(axis_of(leaf.domain));
+  GpRules rules;
+  rules.n_candidates = 64;
+  Random random(1);
+  GpData data;
+  data.scores.resize(2);
+  GpFits fits;
+  int known = 0;
+  for (int i = 0; i < 40; ++i) {
+    std::vector<double> point = i < 8 ? std::vector{random.uniform(), random.uniform()}
+                                      : next_by_gp(space, axes, rules, data, fits, random);
+    known += std::count(data.points.begin(), data.points.end(), point) > 0 ? 1 : 0;
+    const double x = point[0], g = 1 + 9 * point[1];
+    const double noise = 0.05 * std::sin(1e4 * (x + point[1]));
+    data.points.push_back(std::move(point));
+    data.scores[0].push_back(-x - noise);
+    data.scores[1].push_back(-g * (1 - std::sqrt(x / g)) + noise);
+  }
+  CHECK(known == 0);
+}
+
 TEST_CASE("Points that fill the space leave no large gap", "[gp]") {
   const SearchSpace space = space_of(plane);
   const std::vector<Axis> axes = {axis_of(space.leaves()[0].domain),

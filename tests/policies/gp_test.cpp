@@ -344,22 +344,6 @@ TEST_CASE("gp of several metrics goes on from a state as if nothing had happened
   }
 }
 
-TEST_CASE("Of several metrics gp tries what is known at the end of a front no more", "[gp]") {
-  // The corner is the best for the first metric; noise in the second one leaves doubts there.
-  const Json square = {{"x", {{"uniform", {0, 1}}}}, {"y", {{"uniform", {0, 1}}}}};
-  const auto searcher = make_searcher("gp", square, -1, {{"n_candidates", 128}}, 1, two_losses);
-  int at_corner = 0;
-  for (std::uint32_t id = 0; id < 40; ++id) {
-    const Json config = next_config(*searcher, id);
-    const double x = config["x"], y = config["y"];
-    at_corner += x < 1e-3 && y < 1e-3 ? 1 : 0;
-    searcher->on_trial_add(TrialId(id), config.dump());
-    const double wave = 0.1 * std::sin(40 * x) + 0.03 * std::sin(1e4 * (x + y));
-    searcher->on_trial_end(TrialId(id), {1, {-x, -(1 - x + 4 * y + wave)}}, Ended::complete);
-  }
-  CHECK(at_corner <= 2);
-}
-
 TEST_CASE("gp refuses more than three metrics, and names who takes them", "[gp]") {
   std::vector<Objective> four = losses(3);
   four.push_back({"d", Mode::max});
