@@ -64,7 +64,8 @@ class Search(ObjectivesCase, KilledCase):
         self.assertAlmostEqual(front["hypervolume"], volume)
 
     def test_the_front_is_right_after_kills_whatever_searches(self):
-        for searcher in ({"type": "tpe", "n_startup_trials": 5}, {"type": "nsga2", "population": 5}):
+        for searcher in ({"type": "tpe", "n_startup_trials": 5}, {"type": "nsga2", "population": 5},
+                         {"type": "gp", "n_startup_trials": 5}):
             with self.subTest(searcher["type"]):
                 name = searcher["type"]
                 self.spec(searcher=searcher, snapshot_period_s=1e6)
@@ -92,8 +93,8 @@ class Shown(ObjectivesCase, LookingCase):
         self.assertNotIn("best loss", self.maker.output)
         self.assertIn(" that no other dominates, ", self.tune("status", "results/spec").out)
 
-    def test_auto_is_tpe_and_says_so(self):
-        self.assertIn("the searcher is tpe, because there are several metrics", self.maker.output)
+    def test_auto_is_gp_and_says_so(self):
+        self.assertIn("the searcher is gp, because there are few trials", self.maker.output)
 
     def test_best_is_a_table_best_first_metric_first(self):
         lines = self.tune("best", "results/spec").out.splitlines()

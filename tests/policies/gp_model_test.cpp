@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "searchers/gp_observations.h"
 #include "tests/space/space_helpers.h"
 #include "tests/support/catch.h"
 
@@ -238,6 +239,17 @@ TEST_CASE("gp fits anew when there are more trials, though it models no more of 
     next_by_gp(space, axes, rules, data, fits, random);
     CHECK(fits.scores[0].observations == (n == 125 ? 120 : n));
   }
+}
+
+TEST_CASE("What breaks a constraint is no point of gp's front", "[gp]") {
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
+  const std::vector<Axis> axes = {axis_of(space.leaves()[0].domain)};
+  GpData data;
+  data.points = {{0.1}, {0.2}, {0.3}, {0.4}};
+  data.scores = {{9, 1, 2, 0}, {9, 2, 1, 0}};
+  data.constraints = {{1, -1, -1, -1}};
+  CHECK(observations_of(GpDimensions(space, axes), data, 500).front ==
+        std::vector<std::size_t>{1, 2});
 }
 
 TEST_CASE("gp of several metrics does not look again at what it knows of a front", "[gp]") {
