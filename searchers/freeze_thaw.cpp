@@ -194,12 +194,13 @@ class FreezeThawSearch : public Searcher {
   void note(Known& trial, const Observation& result) {
     LearningCurve& curve = trial.curve;
     const bool is_broken = violation(result.constraints) > 0;
-    // A failure has NaN, and keeps it.
+    // A failure has NaN, and what it had reported there stays.
     const double score =
         is_broken && std::isfinite(result.scores[0]) ? -infinity : result.scores[0];
     const double epoch = share(result.iteration);
     if (!curve.epochs.empty() && curve.epochs.back() >= epoch) {
-      curve.scores.back() = score;  // the later end of a trial replaces the earlier
+      // The later end of a trial replaces the earlier.
+      if (!std::isnan(score)) curve.scores.back() = score;
     } else {
       curve.epochs.push_back(epoch);
       curve.scores.push_back(score);
@@ -209,16 +210,21 @@ class FreezeThawSearch : public Searcher {
 
   void fit_if_due() {
     std::size_t results = 0;
-    bool is_any_known = false;
-    for (const auto& [id, trial] : trials_) {
-      results += trial.curve.scores.size();
-      for (const double score : trial.curve.scores) is_any_known |= std::isfinite(score);
-    }
+    for (const auto& [id, trial] : trials_) results += trial.curve.scores.size();
     const bool is_due =
         static_cast<double>(results) >= curve_fit_growth * static_cast<double>(fitted_to_);
-    if (!is_any_known || !is_due || results < most_unfitted) return;
+    if (!is_any_known() || !is_due || results < most_unfitted) return;
     fitted_ = CurveModel(dimensions_.categorical(), curves()).fit(fitted_, random_of(results));
     fitted_to_ = results;
+  }
+
+  /// Without a score there is nothing to model.
+  bool is_any_known() const {
+    return std::any_of(trials_.begin(), trials_.end(), [](const auto& trial) {
+      const std::vector<double>& scores = trial.second.curve.scores;
+      return std::any_of(scores.begin(), scores.end(),
+                         [](double score) { return std::isfinite(score); });
+    });
   }
 
   std::vector<LearningCurve> curves() const {
@@ -245,7 +251,8 @@ class FreezeThawSearch : public Searcher {
   Answer decide(bool may_start, Random& random) const {
     const auto left = this->left();
     if (left && *left <= 0) return nothing(/*may_hold=*/false);
-    if (fitted_.empty() || (may_start && std::ssize(trials_) < options_.n_startup_trials)) {
+    if (fitted_.empty() || !is_any_known() ||
+        (may_start && std::ssize(trials_) < options_.n_startup_trials)) {
       if (may_start) return start(candidates_.any(curves(), random), random);
       // So few results that no model was made: those that came farthest go on.
       return best_waiting();

@@ -92,6 +92,7 @@ set(tune_public_headers
     tuner/simulation/simulated_program.h
     tuner/simulation/simulation.h
     tuner/space/domain.h
+    tuner/space/prior.h
     tuner/space/search_space.h
     tuner/space/space_tree.h
     tuner/spec/spec.h

@@ -32,6 +32,9 @@ std::optional<Json> structured(const std::string& name, const std::string& text)
   } catch (const Json::parse_error& error) {
     throw user_error(name + ": this is no JSON, at byte " + std::to_string(error.byte) + ": " +
                      shortened(text));
+  } catch (const Json::out_of_range&) {
+    throw user_error(
+        name + ": a number is too large for a 64-bit floating point number: " + shortened(text));
   }
 }
 

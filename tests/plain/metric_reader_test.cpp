@@ -18,8 +18,9 @@ MetricReader reader(std::vector<PlainMetric> metrics, std::vector<std::string> c
 
 /// "KIND: LINE", each.
 std::string remarks_of(MetricReader& reader) {
-  constexpr std::array kinds = {"cut",         "no result", "no colon",    "two numbers",
-                                "other table", "lost row",  "doubtful row"};
+  constexpr std::array kinds = {"cut",         "no result",       "no colon",
+                                "two numbers", "several numbers", "other table",
+                                "lost row",    "doubtful row"};
   std::string text;
   for (const ReadingRemark& remark : reader.take_remarks()) {
     if (!text.empty()) text += "; ";
@@ -450,6 +451,29 @@ TEST_CASE("Metrics of which one comes more seldom have a result with each of tha
   const std::vector<std::string> three = {"train loss: 7", "train loss: 8", "test acc: {}",
                                           "train loss: 9", "test loss: {}"};
   CHECK(results_of(tested, three, 3) == "11 22 33 ");
+}
+
+TEST_CASE("An evaluation that takes longer than an epoch has the result of its own",
+          "[plain][metrics]") {
+  for (const bool is_seldom : {false, true}) {
+    auto both = reader({{"loss", {}}, {"acc", {}}}, {"loss", "acc"});
+    std::string found;
+    for (int epoch = 1; epoch <= 9; ++epoch) {
+      const std::string now = std::to_string(epoch), before = std::to_string(epoch - 1);
+      std::vector<std::string> lines = {"epoch " + now + ": loss " + now};
+      if (epoch > 1 && !(is_seldom && epoch % 2 == 0)) {
+        lines.push_back("epoch " + before + ": acc " + before);
+      }
+      for (const std::string& line : lines) {
+        const auto metrics = both.read(line, false);
+        CHECK(both.take_late().empty());
+        if (!metrics) continue;
+        CHECK(metrics->find("loss") == metrics->find("acc"));
+        found += std::to_string(std::lround(*metrics->find("acc"))) + " ";
+      }
+    }
+    CHECK(found == (is_seldom ? "2 4 6 8 " : "1 2 3 4 5 6 7 8 "));
+  }
 }
 
 TEST_CASE("Of a program whose epochs are one, what is there at its end is a result",

@@ -200,9 +200,34 @@ TEST_CASE("Of a line with the best of all and the present one, the present one c
     CHECK(read(std::string("epoch 7 loss: 0.4") + behind).results == std::vector<double>{0.4});
   }
   CHECK(read("best epoch 5 loss: 0.3 | epoch 7 loss: 0.4").results == std::vector<double>{0.4});
-  CHECK(read("best acc 0.9 | loss: 0.5, smooth loss: 0.4").results == std::vector<double>{0.4});
+  CHECK(read("best acc 0.9 | loss: 0.5, smooth loss: 0.4").results == std::vector<double>{0.5});
   CHECK(read("best loss: 0.3").results == std::vector<double>{0.3});
   CHECK(read("loss: 0.4, target loss: 0.3").remarks.empty());
+}
+
+TEST_CASE("The metric counts by its own name, and not its parts or its mean", "[plain][metrics]") {
+  for (const char* const line :
+       {"epoch 2: loss: 1.5, recon loss: 0.9, kl loss: 0.2",
+        "| loss 1.5 | box loss 0.9 | cls loss 0.2 |", "step=3 loss=1.5 aux loss=0.2",
+        "epoch 3 loss 1.5 avg loss 0.9", "kl loss: 0.2, recon loss: 0.9, loss: 1.5",
+        "12s loss: 1.5 kl loss: 0.2"}) {
+    CAPTURE(line);
+    const Reading reading = read(line);
+    CHECK(reading.results == std::vector<double>{1.5});
+    REQUIRE(reading.remarks.size() == 1);
+    CHECK(reading.remarks.front().what == ReadingRemark::What::several_numbers);
+    CHECK_THAT(sentence_of(reading.remarks.front()), Catch::Matchers::Contains(": 1.5 counts"));
+  }
+  // Of several phases, and of several parts without the whole, the last one.
+  CHECK(read("train loss: 0.5, val loss: 0.6").results == std::vector<double>{0.6});
+  CHECK(read("G loss: 0.5, D loss: 0.6").results == std::vector<double>{0.6});
+  CHECK(read("loss: 0.5, val loss: 0.6").results == std::vector<double>{0.6});
+  CHECK(read("loss: 0.5 | best loss: 0.4").remarks.empty());
+}
+
+TEST_CASE("The best of a metric that is spelt otherwise is none of it", "[plain][metrics]") {
+  CHECK(read("Epoch 3 | Loss 0.7 | best loss 0.5").results.empty());
+  CHECK(read("best loss 0.5").results == std::vector<double>{0.5});
 }
 
 TEST_CASE("A line that sums up with a colon leaves the results without one", "[plain][metrics]") {

@@ -267,6 +267,19 @@ TEST_CASE("What diverges at random does not have freeze_thaw train more of the o
   CHECK(trained(true) < 1.3 * static_cast<double>(trained(false)));
 }
 
+TEST_CASE("Where all trials fail behind their first result, freeze_thaw starts others",
+          "[freeze_thaw]") {
+  const auto searcher = search(40);
+  for (std::uint32_t id = 0; id < 12; ++id) {
+    const Answer answer = searcher->suggest(TrialId(id));
+    REQUIRE(std::holds_alternative<Suggestion>(answer));
+    searcher->on_trial_add(TrialId(id), std::get<Suggestion>(answer).config.dump());
+    searcher->on_result(TrialId(id), {1, {0.5}});
+    // Half of them report nothing more, half a number that is none.
+    searcher->on_trial_end(TrialId(id), {1, {id % 2 == 0 ? 0.5 : nan_score}}, Ended::failed);
+  }
+}
+
 TEST_CASE("freeze_thaw starts few configs where most have failed", "[freeze_thaw]") {
   OneWorker worker{search(40)};
   worker.failing_above = 0.7;

@@ -115,23 +115,24 @@ struct LaunchAdvisory {
     cut,         ///< it prints numbers with thousands set apart, or in another way that is not read
     no_result,   ///< it prints the metric in source, in settings or the like, which are left out
     no_colon,    ///< it prints the metric without a colon, and did with one, which counts alone
-    two_numbers,    ///< it prints two numbers for the metric, of which the first counts
-    odd_count,      ///< it counts its iterations with numbers that are none
-    repeated,       ///< it begins with the result of the checkpoint that it goes on from
-    log_cut,        ///< one of its logs was cut down by somebody else
-    left_running,   ///< it has ended with success, and what it has left running was ended
-    several_kinds,  ///< lines of different kinds with the metric count as results
-    other_kind,     ///< it prints the metric in lines of several kinds, of which one counts
-    lacking,        ///< it prints some of the metrics that a result waits for, and not all
-    other_table,    ///< a row of numbers is left out, since it does not go on with the table
-    other_rank,     ///< it runs as several processes, of which one prints the results
-    bar,            ///< it prints the metric in a progress bar, too, which is left out
-    late_rank,      ///< results of several processes have counted before one of them was chosen
-    interleaved,    ///< lines with the metric count that seem to be of several curves
-    lost_row,       ///< a row of numbers is left out that may be one of two tables
-    doubtful_row,   ///< a row of numbers counts that may be another table's
-    skipped,        ///< it goes on behind a result that was saved and never printed
-    uneven,         ///< of the metrics that a result waits for, some come more often than others
+    two_numbers,      ///< it prints two numbers for the metric, of which the first counts
+    odd_count,        ///< it counts its iterations with numbers that are none
+    repeated,         ///< it begins with the result of the checkpoint that it goes on from
+    log_cut,          ///< one of its logs was cut down by somebody else
+    left_running,     ///< it has ended with success, and what it has left running was ended
+    several_kinds,    ///< lines of different kinds with the metric count as results
+    other_kind,       ///< it prints the metric in lines of several kinds, of which one counts
+    lacking,          ///< it prints some of the metrics that a result waits for, and not all
+    other_table,      ///< a row of numbers is left out, since it does not go on with the table
+    other_rank,       ///< it runs as several processes, of which one prints the results
+    bar,              ///< it prints the metric in a progress bar, too, which is left out
+    late_rank,        ///< results of several processes have counted before one of them was chosen
+    interleaved,      ///< lines with the metric count that seem to be of several curves
+    lost_row,         ///< a row of numbers is left out that may be one of two tables
+    doubtful_row,     ///< a row of numbers counts that may be another table's
+    skipped,          ///< it goes on behind a result that was saved and never printed
+    several_numbers,  ///< it prints several numbers with the metric's name in one line
+    uneven,           ///< of the metrics that a result waits for, some come more often than others
   };
   LaunchId launch{};
   What what{};

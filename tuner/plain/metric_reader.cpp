@@ -62,6 +62,20 @@ std::string count_of_epoch(std::string_view line) {
   return is_in_brackets ? count : "";
 }
 
+/// Whether the line has `name` with other capitals, and not as the best so far. Who prints
+/// "Loss 0.7 | best loss 0.5" means the former by "loss".
+bool is_in_other_case(std::string_view line, std::string_view name) {
+  const auto in_small_letters = [](std::string_view text) {
+    std::string small(text);
+    for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return small;
+  };
+  const std::string small = in_small_letters(line), small_name = in_small_letters(name);
+  NamedNumber found = find_number(small, small_name, NumberForm::colon);
+  if (found.is_none()) found = find_number(small, small_name, NumberForm::blank);
+  return found.at && !found.is_best;
+}
+
 /// Whether what the line says of `name` is the best so far, or what the training has come to.
 bool names_the_best(std::string_view line, std::string_view name) {
   NamedNumber found = find_number(line, name, NumberForm::colon);
@@ -379,6 +393,7 @@ void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool 
   NamedNumber found = find_number(line, name, NumberForm::colon);
   const bool is_behind_blank = found.is_none();
   if (is_behind_blank) found = find_number(line, name, NumberForm::blank);
+  if (found.is_best && is_in_other_case(line, name)) return;
   const bool is_row_of_table = found.is_none();
   if (is_row_of_table) found.number = forms_->table.find(name);
   if (found.is_none()) {
@@ -410,6 +425,7 @@ void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool 
     forms_->may_colon[metric] = std::max(forms_->may_colon[metric], form);
     forms_->of_line[metric] = form;
     if (found.number.has_another) note(ReadingRemark::What::two_numbers, line, name);
+    if (found.has_others) note(ReadingRemark::What::several_numbers, line, name);
     set(name, *found.number.value, line);
   }
 }

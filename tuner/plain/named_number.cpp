@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tuner/model/metric_cells.h"
+#include "tuner/plain/closing_line.h"
 #include "tuner/plain/no_result.h"
 
 namespace tune {
@@ -159,6 +160,31 @@ bool is_longer_name(std::string_view name, std::string_view text) {
   return !is_whole && !text.starts_with("%|") && ends_number(text);
 }
 
+/// How much a number is the one that is meant by its name alone.
+enum class Rank {
+  best,       ///< so far
+  qualified,  ///< "kl loss" is a part of the loss, or another one
+  plain,
+};
+
+/// Of a name that begins at `at`. A word for a phase says when a number was measured, not of what.
+Rank rank_of(std::string_view line, std::size_t at, Standing standing) {
+  if (standing == Standing::best) return Rank::best;
+  std::size_t end = at;
+  while (end > 0 && (is_blank(line[end - 1]) || is_quote(line[end - 1]))) --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_in_name(line[begin - 1])) --begin;
+  const std::string_view word = line.substr(begin, end - begin);
+  const bool is_word = std::any_of(word.begin(), word.end(), is_letter);
+  const bool is_count = std::any_of(word.begin(), word.end(), is_digit);  // "epoch3", "12s"
+  constexpr std::string_view joining[] = {"then", "and", "now", "to", "or", "with", "is"};
+  const bool is_joining =
+      std::find(std::begin(joining), std::end(joining), word) != std::end(joining);
+  if (!is_word || is_count || is_joining || phase_named_in(word) != Phase::unnamed)
+    return Rank::plain;
+  return Rank::qualified;
+}
+
 }  // namespace
 
 bool take_bar(std::string_view& text) {
@@ -176,6 +202,8 @@ PrintedNumber number_at(std::string_view text, NumberForm form) {
 
 NamedNumber find_number(std::string_view line, std::string_view name, NumberForm form) {
   NamedNumber found;
+  Rank found_rank = Rank::best;
+  std::optional<double> other;
   for (std::size_t at = line.rfind(name); at != line.npos;) {
     const std::string_view behind = line.substr(at + name.size());
     if ((at == 0 || !is_in_name(line[at - 1])) && !is_longer_name(name, behind)) {
@@ -185,9 +213,14 @@ NamedNumber find_number(std::string_view line, std::string_view name, NumberForm
       if (is_there && (number.is_source || standing == Standing::none)) {
         found.is_ruled_out = true;
       } else if (is_there) {
-        const bool is_best = standing == Standing::best;
-        if (!is_best || !found.at) found = {at, number, is_best};
-        if (!is_best) break;
+        const Rank rank = rank_of(line, at, standing);
+        if (found.at && found_rank > Rank::best && rank > found_rank) other = found.number.value;
+        if (!found.at || rank > found_rank) {
+          found = {at, number, rank == Rank::best};
+          found_rank = rank;
+        } else if (rank > Rank::best) {
+          other = number.value;
+        }
       }
     }
     if (at == 0) break;
@@ -195,6 +228,7 @@ NamedNumber find_number(std::string_view line, std::string_view name, NumberForm
   }
   if (found.at) found.is_ruled_out = false;
   if (!found.number.value) found.at.reset();
+  found.has_others = found.at && other && *other != *found.number.value;
   return found;
 }
 

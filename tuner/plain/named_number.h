@@ -26,15 +26,17 @@ struct NamedNumber {
   PrintedNumber number = {};
   bool is_best = false;       ///< it has a word such as "best" in front of it
   bool is_ruled_out = false;  ///< there is none but such as are no results, see no_result.h
+  bool has_others = false;    ///< the name has other numbers in the line, the best so far aside
 
   bool is_none() const { return !number.value && !number.is_cut && !is_ruled_out; }
 };
 
-/// The number that stands behind `name` in `line`, the last one if there are several, and one with
-/// "best" before it only if there is no other; if that is cut there is none, as an earlier one is
-/// another result's. The name is not preceded by a letter, a digit or one of "_./-", and does not
-/// go on ("mAP@0.5" in "mAP@0.5:0.95: 0.4"); the number is not followed by '/' (as in
-/// "step: 3/100") or by a letter, and a whole number after a blank not by a word.
+/// The number that stands behind `name` in `line`, the last one if there are several: of those with
+/// no word but one for a phase in front of the name, else of those with another word ("kl loss"),
+/// and one with "best" only if there is no other. If that is cut there is none, as an earlier one
+/// is another result's. The name is not preceded by a letter, a digit or one of "_./-", and does
+/// not go on ("mAP@0.5" in "mAP@0.5:0.95: 0.4"); the number is not followed by '/' (as in "step:
+/// 3/100") or by a letter, and a whole number after a blank not by a word.
 NamedNumber find_number(std::string_view line, std::string_view name, NumberForm form);
 
 /// Its value.

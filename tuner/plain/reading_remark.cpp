@@ -6,6 +6,8 @@
 
 #include "trainable/values.h"
 #include "tuner/base/clean_text.h"
+#include "tuner/base/decimal.h"
+#include "tuner/plain/named_number.h"
 
 namespace tune {
 
@@ -57,6 +59,15 @@ std::string sentence_of(const ReadingRemark& remark) {
       return begin + ", which may be a row of another table: it counts as one of the table with '" +
              remark.name +
              "'. If it is none of that, say how results are read: \"metrics\" (docs/plain.md)";
+    case ReadingRemark::What::several_numbers: {
+      std::string number;
+      NamedNumber found = find_number(remark.line, remark.name, NumberForm::colon);
+      if (found.is_none()) found = find_number(remark.line, remark.name, NumberForm::blank);
+      append_decimal(number, found.number.value.value_or(0));
+      return begin + ", where '" + remark.name + "' has several numbers: " + number +
+             " counts. If another one is meant, name the metric with the word in front of it, or "
+             "say how results are read: \"metrics\" (docs/plain.md)";
+    }
     case ReadingRemark::What::two_numbers: {
       const Json metrics{{remark.name, expression_in_brackets(remark.name)}};
       return begin +

@@ -118,6 +118,7 @@ void ResultJoin::begin_launch() {
   goes_by_counted_ = false;
   waiting_.clear();
   pending_.clear();
+  recent_.clear();
   seen_.clear();
   since_.clear();
 }
@@ -276,6 +277,37 @@ std::vector<ResultJoin::Result> ResultJoin::replay(const CountedPhases& counted)
   return results;
 }
 
+/// Whether the lines of another metric are ahead: an evaluation that takes longer than an epoch.
+bool ResultJoin::is_behind(const Part& part) const {
+  return std::any_of(part.values.begin(), part.values.end(), [&](const PrintedValue& value) {
+    return is_closing(value.name) &&
+           std::any_of(pending_.begin(), pending_.end(), [&](const PrintedValue& other) {
+             return is_closing(other.name) && other.name != value.name &&
+                    is_of_earlier_epoch(value, other);
+           });
+  });
+}
+
+/// The result of the epoch that the part names, if all others of that have come.
+std::optional<ResultJoin::Result> ResultJoin::join_earlier(const Part& part) const {
+  Result result{part.line, part.values};
+  const auto closing = std::find_if(part.values.begin(), part.values.end(),
+                                    [&](const auto& value) { return is_closing(value.name); });
+  for (const std::string& name : names_) {
+    if (find(part.values, name) != nullptr) continue;
+    const auto same = std::find_if(recent_.rbegin(), recent_.rend(), [&](const auto& value) {
+      return value.name == name && value.count == closing->count;
+    });
+    if (same == recent_.rend()) return std::nullopt;
+    put(result.values, *same);
+  }
+  result.phase = find(result.values, names_.front())->phase;
+  for (const std::string& name : names_) {
+    if (find(result.values, name)->phase != result.phase) result.phase = Phase::unnamed;
+  }
+  return result;
+}
+
 /// The result that it closes. `counted`: null where all lines so far name no phase, and all count.
 std::optional<ResultJoin::Result> ResultJoin::join(Part part, const CountedPhases* counted) {
   if (counted != nullptr) {
@@ -285,6 +317,13 @@ std::optional<ResultJoin::Result> ResultJoin::join(Part part, const CountedPhase
   const bool has_all = std::all_of(names_.begin(), names_.end(), [&](const std::string& name) {
     return find(part.values, name) != nullptr;
   });
+  for (const PrintedValue& value : part.values) {
+    constexpr std::size_t most_recent = 256;
+    if (!is_closing(value.name) || value.count.empty() || value.is_bar) continue;
+    recent_.push_back(value);
+    if (recent_.size() > most_recent) recent_.pop_front();
+  }
+  if (!has_all && is_behind(part)) return join_earlier(part);
   for (PrintedValue& value : part.values) {
     if (is_closing(value.name)) {
       std::erase_if(pending_, [&](const PrintedValue& earlier) {

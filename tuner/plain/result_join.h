@@ -104,6 +104,8 @@ class ResultJoin {
   bool is_left_out(const PrintedValue& value, const CountedPhases& counted) const;
   std::vector<Result> replay(const CountedPhases& counted);
   std::optional<Result> join(Part part, const CountedPhases* counted);
+  bool is_behind(const Part& part) const;
+  std::optional<Result> join_earlier(const Part& part) const;
   void note_uneven(const std::vector<PrintedValue>& values);
 
   std::vector<std::string> names_;
@@ -118,6 +120,7 @@ class ResultJoin {
   Uneven uneven_;
   std::deque<Part> waiting_;
   std::vector<PrintedValue> pending_;  ///< since the last result
+  std::deque<PrintedValue> recent_;    ///< of lines that name their epoch
 };
 
 }  // namespace tune

@@ -54,8 +54,12 @@ std::optional<std::size_t> find_in(const Choice& choice, const Json& value) {
   return only;
 }
 
-/// 1e3 is a whole number, as it is among a domain's arguments.
+/// As a draw has it, or a drawn config would not be known for the same: 1e3 is a whole number among
+/// whole ones, and 1 is 1.0 among others.
 Json as_written_for(const Domain& domain, const Json& value) {
+  if (!std::holds_alternative<Integer>(domain) && value.is_number_integer()) {
+    return value.get<double>();
+  }
   const bool is_whole = std::holds_alternative<Integer>(domain) && value.is_number_float() &&
                         std::trunc(value.get<double>()) == value.get<double>() &&
                         std::abs(value.get<double>()) < 0x1p53;

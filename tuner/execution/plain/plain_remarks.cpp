@@ -36,6 +36,8 @@ LaunchAdvisory::What what_of(ReadingRemark::What what) {
       return LaunchAdvisory::What::lost_row;
     case ReadingRemark::What::doubtful_row:
       return LaunchAdvisory::What::doubtful_row;
+    case ReadingRemark::What::several_numbers:
+      return LaunchAdvisory::What::several_numbers;
     case ReadingRemark::What::two_numbers:
       break;
   }
