@@ -17,6 +17,15 @@ void parse_into(std::vector<Mutation>& mutations, const Json& json, const std::s
     const std::string place = append_pointer(at, key);
     const std::string where = append_pointer(pointer, key);
     if (value.is_array() && !value.empty()) {
+      const std::size_t earlier = problems.size();
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        std::vector<Problem> ignored;
+        if (!parse_domain(value[i], where, ignored)) continue;
+        problems.push_back(
+            {append_pointer(where, std::to_string(i)),
+             "a domain stands alone, or values in a list: got " + shorten(value[i])});
+      }
+      if (problems.size() > earlier) continue;
       mutations.push_back({place, std::vector<Json>(value.begin(), value.end())});
       continue;
     }

@@ -768,7 +768,7 @@ TEST_CASE("A result that waits for a metric is remarked upon, with what is missi
     const std::string seldom = often == "loss" ? "mb" : "loss";
     INFO(text);
     CHECK(remarks(text).starts_with("prints '" + often + "' more often than '" + seldom +
-                                    "', and no epoch in these lines: "));
+                                    "', and their lines name no epoch that both have: "));
   };
   is_uneven(both + "loss: 0.4\n", "loss");
   is_uneven("mb: 1\nloss: 5\nmb: 2\nloss: 4\nmb: 3\n", "mb");

@@ -109,7 +109,8 @@ TEST_CASE("A bad domain is described in one sentence at its place", "[domain][un
       {{{"expr", "a +"}},
        "/lr/expr: 'a +' is not an expression: unexpected end of expression at character 4"},
       {{{"uniform", {0, 1}}, {"lr", 2}},
-       "/lr: 'uniform' must be alone in its object; write {\"value\": {...}} around an object that "
+       "/lr: 'uniform' must be alone in its object, but for 'prior'; write {\"value\": {...}} "
+       "around an object that "
        "is meant as it is"},
       {{{"log_uniform", {0, 1}}},
        "/lr/log_uniform: unknown domain 'log_uniform', did you mean 'loguniform'? Write "

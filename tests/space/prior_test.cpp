@@ -92,7 +92,8 @@ TEST_CASE("A wrong prior is said in one sentence with its place", "[prior][unit]
        "/x/prior: 'value' takes no prior: nothing is drawn; write {\"value\": {...}} around an "
        "object that is meant as it is"},
       {R"({"uniform": [0, 1], "prior": 0.5, "log": true})",
-       "/x: 'uniform' must be alone in its object; write {\"value\": {...}} around an object that "
+       "/x: 'uniform' must be alone in its object, but for 'prior'; write {\"value\": {...}} "
+       "around an object that "
        "is meant as it is"},
       {R"({"unifrom": [0, 1], "prior": 0.5})",
        "/x/unifrom: unknown domain 'unifrom', did you mean 'uniform'? Write {\"value\": {...}} "

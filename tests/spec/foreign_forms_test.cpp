@@ -70,7 +70,8 @@ TEST_CASE("Sweeps of W&B are answered with ours", "[spec][foreign]") {
          {"beta", "W&B: nothing, there is no beta distribution"},
          {"odd",
           R"x(W&B: {"choice":["a","b"]}; there are no probabilities here: each value is equally )x"
-          "likely, and one that is listed twice comes twice as often where nothing is learnt"}});
+          "likely without a prior, and one that is listed twice comes twice as often where nothing "
+          "is learnt"}});
 }
 
 TEST_CASE("Names of other tools in our form are answered with ours", "[spec][foreign]") {
@@ -214,6 +215,19 @@ TEST_CASE("Bounds with names, as of ConfigSpace and NePS, are answered with ours
          {"j", R"x(: {"loguniform":[0.0001,0.1],"prior":0.01})x"},
          {"k", R"x(NePS: {"prior":{"confidence":"high","value":0.5},"uniform":[0.1,1]})x"},
          {"l", R"x(NePS: {"uniform":[0.1,1]})x"}});
+  check(R"x({
+    "a": {"type": "loguniform", "low": 1e-4, "high": 0.1},
+    "b": {"type": "loguniform", "min": 1e-4, "max": 0.1},
+    "c": {"type": "float", "bounds": [0, 1]},
+    "d": {"type": "float", "min": 0, "max": 1},
+    "e": {"lower": 1, "upper": 81, "is_fidelity": true}})x"_json,
+        {{"a", R"x(: {"loguniform":[0.0001,0.1]})x"},
+         {"b", R"x(: {"loguniform":[0.0001,0.1]})x"},
+         {"c", R"x(Ax: {"uniform":[0,1]})x"},
+         {"d", R"x(W&B: {"uniform":[0,1]})x"},
+         {"e",
+          "NePS: nothing, how long a trial trains is no hyperparameter: a scheduler's max_t "
+          "says it"}});
   CHECK_FALSE(foreign_form(R"x({"type": "box", "lower": 0, "upper": 1})x"_json));
   CHECK_FALSE(foreign_form(R"x({"lower": 0, "upper": 1, "colour": "red"})x"_json));
 }

@@ -397,6 +397,16 @@ TEST_CASE("Rungs that no trial reaches are doubted", "[spec][warnings]") {
              {{"type", "asha"}, {"max_t", 100}, {"time_attr", "time_total_s"}}) == "");
 }
 
+TEST_CASE("A prior without a domain is said to be none", "[spec]") {
+  const Json drawn = {{"uniform", {0, 1}}};
+  const auto said = warnings({{"param_space", {{"x", {{"prior", 0.5}}}, {"y", drawn}}}});
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].pointer == "/param_space/x");
+  CHECK_THAT(said[0].sentence, Catch::Matchers::StartsWith("a prior stands beside a domain"));
+  // A hyperparameter may have that name.
+  CHECK(warnings({{"param_space", {{"prior", 3}, {"y", drawn}}}}).empty());
+}
+
 TEST_CASE("Hydra's runs of one second, which would share a directory, are doubted",
           "[spec][warnings]") {
   const auto said = [](const std::vector<std::string>& more, const std::string& directory) {

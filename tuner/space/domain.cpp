@@ -412,9 +412,10 @@ std::optional<Domain> parse_domain(const Json& json, const std::string& pointer,
       return Reader(*form, value, pointer, problems).read();
     }
     if (form) {
-      problems.push_back({pointer, "'" + key +
-                                       "' must be alone in its object; write {\"value\": {...}} "
-                                       "around an object that is meant as it is"});
+      problems.push_back(
+          {pointer, "'" + key +
+                        "' must be alone in its object, but for 'prior'; write {\"value\": {...}} "
+                        "around an object that is meant as it is"});
       return std::nullopt;
     }
     if (json.size() > 1 && !has_prior) continue;

@@ -118,12 +118,12 @@ std::optional<UserPrior> parse_prior(const Json& json, const Domain& domain,
                "the prior's value must be one of those of 'choice', got " + shorten(prior.value));
     }
   } else {
-    prior.value = as_written_for(domain, prior.value);
+    const Json given = std::exchange(prior.value, as_written_for(domain, prior.value));
     if (!contains(domain, prior.value)) {
       Json alone = json;
       alone.erase("prior");
       complain(value_place, "the prior's value must be one that " + shorten(alone) +
-                                " can draw, got " + shorten(prior.value));
+                                " can draw, got " + shorten(given));
     }
   }
   return problems.size() == problems_before ? std::optional(std::move(prior)) : std::nullopt;

@@ -245,7 +245,8 @@ class Conversion {
     const Json domain = {{"choice", at("values")}};
     if (has("weights")) {
       return write(domain,
-                   "there are no probabilities here: each value is equally likely, and one that is "
+                   "there are no probabilities here: each value is equally likely without a prior, "
+                   "and one that is "
                    "listed twice comes twice as often where nothing is learnt");
     }
     if (row_.draws == Draws::ordered) return write(domain, "the order of the values is not used");

@@ -103,7 +103,9 @@ std::optional<ForeignForm> ax(const Json& object) {
     Arguments arguments = named(object);
     arguments["lower"] = object["bounds"][0];
     arguments["upper"] = object["bounds"][1];
-    const std::string type = text_at(object, "value_type");
+    std::string type = text_at(object, "value_type");
+    if (const std::string kind = text_at(object, "type"); type.empty() && kind != "range")
+      type = kind;
     const bool is_whole =
         type == "int" || (type.empty() && object["bounds"][0].is_number_integer() &&
                           object["bounds"][1].is_number_integer());
@@ -152,12 +154,32 @@ std::optional<ForeignForm> wandb(const Json& object) {
   if (find_row("W&B", kind) == nullptr) {
     const bool is_whole = has_range && are_whole(object, "min", "max");
     kind = has_values             ? "categorical"
+           : kind == "float"      ? "uniform"
            : is_bell              ? "normal"
            : is_whole             ? "int_uniform"
            : object.contains("q") ? "q_uniform"
                                   : "uniform";
   }
   return converted(find_row("W&B", kind), named(object));
+}
+
+/// Our own domain, with names for its bounds: those of ConfigSpace, Optuna or W&B.
+std::optional<ForeignForm> own(const Json& object) {
+  const std::string type = text_at(object, "type");
+  for (const auto& [lower, upper] :
+       {std::pair("lower", "upper"), {"low", "high"}, {"min", "max"}}) {
+    if (type.empty() || !has_only(object, {"type", "name", lower, upper, "q"}) ||
+        !object.contains(lower) || !object.contains(upper)) {
+      continue;
+    }
+    Json list = {object[lower], object[upper]};
+    if (object.contains("q")) list.push_back(object["q"]);
+    const Json domain = {{type, std::move(list)}};
+    std::vector<Problem> problems;
+    if (!parse_domain(domain, "", problems) || !problems.empty()) return std::nullopt;
+    return ForeignForm{"", "", domain, "", {}, ""};
+  }
+  return std::nullopt;
 }
 
 /// NePS's prior beside what it is a prior of; none where it would be wrong here.
@@ -183,16 +205,22 @@ std::optional<ForeignForm> bounded(const Json& object) {
       "step",          "choices",    "sequence", "weights",     "default", "default_value",
       "default_index", "confidence", "meta",     "is_fidelity", "prior",   "prior_confidence"};
   if (!has_only(object, known) || !(has_range || has_values)) return std::nullopt;
+  if (object.value("is_fidelity", Json()) == true) {
+    return ForeignForm{
+        "NePS", "is_fidelity",
+        {},     "",
+        {},     "how long a trial trains is no hyperparameter: a scheduler's max_t says it"};
+  }
   const std::string type = text_at(object, "type");
   const Row* row = find_row("ConfigSpace", type);
+  if (has_values && object.contains("weights") && object["weights"].is_array()) {
+    row = find_row("ConfigSpace", "weighted");
+  }
   if (row == nullptr) row = find_row("NePS", type);
   if (row == nullptr && has_range && !type.empty()) {
-    Json list = {object["lower"], object["upper"]};
-    if (object.contains("q")) list.push_back(object["q"]);
-    const Json domain = {{type, std::move(list)}};
-    std::vector<Problem> problems;
-    if (!parse_domain(domain, "", problems) || !problems.empty()) return std::nullopt;
-    return with_prior(ForeignForm{"", "", domain, "", {}, ""}, object);
+    Json bare = {{"type", type}, {"lower", object["lower"]}, {"upper", object["upper"]}};
+    if (object.contains("q")) bare["q"] = object["q"];
+    return with_prior(own(bare), object);
   }
   if (row == nullptr) {
     row = has_range ? find_row("NePS", are_whole(object, "lower", "upper") ? "int" : "float")
@@ -300,7 +328,7 @@ std::optional<ForeignForm> call(const std::string& text) {
 std::optional<ForeignForm> any_form(const Json& json) {
   if (json.is_string()) return call(json.get<std::string>());
   if (!json.is_object()) return std::nullopt;
-  for (const auto& reader : {katib, nni, keras, optuna, wandb, ax, bounded}) {
+  for (const auto& reader : {own, katib, nni, keras, optuna, wandb, ax, bounded}) {
     if (auto form = reader(json)) return form;
   }
   return alone(json);

@@ -81,6 +81,7 @@ constexpr Row table[] = {
     {"ConfigSpace", "uniform_float", Draws::real, steps, true},
     {"ConfigSpace", "uniform_int", Draws::whole, steps, true},
     {"ConfigSpace", "categorical", Draws::choice, "values"},
+    {"ConfigSpace", "weighted", Draws::weighted, "values"},
     {"ConfigSpace", "ordinal", Draws::ordered, "values"},
     {"ConfigSpace", "constant", Draws::constant, "value"},
 
@@ -144,21 +145,35 @@ Json as_number(const Json& json) {
 }
 
 std::string role_of(const std::string& name) {
-  static const std::map<std::string, std::string> roles = {
-      {"min", "lower"},     {"low", "lower"},
-      {"lower", "lower"},   {"min_value", "lower"},
-      {"max", "upper"},     {"high", "upper"},
-      {"upper", "upper"},   {"max_value", "upper"},
-      {"q", "q"},           {"step", "q"},
-      {"values", "values"}, {"choices", "values"},
-      {"list", "values"},   {"sequence", "values"},
-      {"mu", "mean"},       {"mean", "mean"},
-      {"loc", "mean"},      {"sigma", "sd"},
-      {"sd", "sd"},         {"scale", "sd"},
-      {"size", "size"},     {"value", "value"},
-      {"log", "log"},       {"log_scale", "log"},
-      {"a", "a"},           {"categories", "values"},
-      {"b", "b"},           {"probabilities", "weights"}};
+  static const std::map<std::string, std::string> roles = {{"min", "lower"},
+                                                           {"low", "lower"},
+                                                           {"lower", "lower"},
+                                                           {"min_value", "lower"},
+                                                           {"max", "upper"},
+                                                           {"high", "upper"},
+                                                           {"upper", "upper"},
+                                                           {"max_value", "upper"},
+                                                           {"q", "q"},
+                                                           {"step", "q"},
+                                                           {"values", "values"},
+                                                           {"choices", "values"},
+                                                           {"list", "values"},
+                                                           {"sequence", "values"},
+                                                           {"mu", "mean"},
+                                                           {"mean", "mean"},
+                                                           {"loc", "mean"},
+                                                           {"sigma", "sd"},
+                                                           {"sd", "sd"},
+                                                           {"scale", "sd"},
+                                                           {"size", "size"},
+                                                           {"value", "value"},
+                                                           {"log", "log"},
+                                                           {"log_scale", "log"},
+                                                           {"a", "a"},
+                                                           {"categories", "values"},
+                                                           {"b", "b"},
+                                                           {"probabilities", "weights"},
+                                                           {"weights", "weights"}};
   const auto found = roles.find(name);
   return found == roles.end() ? "" : found->second;
 }

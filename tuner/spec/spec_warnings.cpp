@@ -43,6 +43,12 @@ class ParamSpace {
     if (form) {
       say(*form, json, pointer);
     } else if (json.is_object()) {
+      if (pointer != whole && json.contains("prior")) {
+        doubts_.push_back({pointer, "a prior stands beside a domain, as in " +
+                                        Json{{"uniform", {0, 1}}, {"prior", 0.5}}.dump() +
+                                        "; here is none, and each config gets " + describe(json) +
+                                        " as it stands"});
+      }
       for (const auto& [key, value] : json.items())
         view_experiment(value, append_pointer(pointer, key));
     } else if (json.is_array() && json.size() > 1 && first_list_.empty()) {

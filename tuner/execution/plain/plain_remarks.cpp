@@ -135,8 +135,9 @@ void PlainSession::remark_uneven(bool is_last) {
   remarked_.push_back(
       {launch_, LaunchAdvisory::What::uneven,
        "prints " + often + " more often than " + seldom +
-           ", and no epoch in these lines: a result has the last " + often + " before " + seldom +
-           ", which is of the epoch before if " + seldom + " comes first in an epoch, or " + often +
+           ", and their lines name no epoch that both have: a result has the last " + often +
+           " before " + seldom + ", which is of the epoch before if " + seldom +
+           " comes first in an epoch, or " + often +
            " once before the first one. If so, print both on one line, or the epoch on each "
            "(docs/plain.md)"});
 }
