@@ -66,6 +66,7 @@ class Lineage(DriverCase):
         self.assertGreater(sum(row["as"] != row["trial_id"] for row in rows), 0)
         plain = self.tune("export", DIRECTORY, "--curves", "-", expect=None)
         self.assertIn("--lineage writes what their models went through", plain.err)
+        self.assertIn(" had other configs before", self.tune("importance", DIRECTORY).err)
 
     def test_schedules_explain_the_models_however_often_the_driver_is_killed(self):
         self.write_population()

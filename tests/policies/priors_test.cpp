@@ -331,5 +331,5 @@ TEST_CASE("A mutation takes no prior", "[pbt][prior]") {
                     Catch::Matchers::Contains("a mutation takes no prior"));
   const Json among_values = {{"hyperparam_mutations", {{"x", Json::array({0.1, line["x"]})}}}};
   CHECK_THROWS_WITH(all_policies().schedulers.at("pbt")(among_values, context),
-                    Catch::Matchers::Contains("/x/1: a domain stands alone"));
+                    Catch::Matchers::Contains("a domain stands alone"));
 }

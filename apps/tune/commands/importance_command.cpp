@@ -132,8 +132,17 @@ Found found_by_fanova(const ForestImportance& forest, const JudgedTrials& judged
 
 /// What the numbers cannot say for the trials that were judged, a sentence each.
 std::vector<std::string> notices_about(const ImportanceRequest& request, const JudgedTrials& judged,
-                                       const ExperimentSpec& spec) {
+                                       const ResultGrid& grid) {
+  const ExperimentSpec& spec = grid.spec();
   std::vector<std::string> notices;
+  const Trials& trials = grid.experiment().trials();
+  const auto changed = static_cast<std::size_t>(std::count_if(
+      trials.begin(), trials.end(), [](const Trial& trial) { return !trial.lineage.empty(); }));
+  if (changed > 0) {
+    notices.push_back(count_of(changed, "trial") + " of " + std::to_string(trials.size()) +
+                      " had other configs before: values count for the last one, under which only "
+                      "the end was trained, so they say little. tune lineage has the others");
+  }
   if (judged.iteration) {
     notices.push_back(
         (request.iteration ? std::string("compared")
@@ -237,7 +246,7 @@ ImportanceAnswer importance_of_all(const ExperimentView& view, const Objective& 
     answer.slices.push_back(to_json(slice_along(space, leaf, judged, forest, objective.mode)));
   }
   answer.notices = found.notices;
-  for (auto& notice : notices_about(usual, judged, view.grid.spec())) {
+  for (auto& notice : notices_about(usual, judged, view.grid)) {
     answer.notices.push_back(std::move(notice));
   }
   return answer;
@@ -256,7 +265,7 @@ int importance_command(const ImportanceRequest& request) {
   const Found found = forest ? found_by_fanova(*forest, judged, objective)
                              : found_by_ped_anova(request, space, judged, objective);
   print_each_notice(found.notices);
-  print_each_notice(notices_about(request, judged, view.grid.spec()));
+  print_each_notice(notices_about(request, judged, view.grid));
   std::optional<Slice> slice;
   if (leaf) {
     slice = slice_along(space, *leaf, judged, *forest, objective.mode);
