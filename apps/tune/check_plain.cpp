@@ -33,6 +33,7 @@ struct Played {
   std::vector<Checkpoint> checkpoints;
   std::filesystem::path trial;  ///< its directory
   std::string error;            ///< why it has failed; empty if it has not
+  Seconds took_s = 0;
 };
 
 class Recorder : public Callback {
@@ -71,9 +72,11 @@ class PlainCheck {
           "cloned begins anew (docs/plain.md)");
       return;
     }
-    // Of epochs of milliseconds, so few may be over before it is known which result a save has.
+    // So few epochs of milliseconds are over before it is known which result a save has.
+    constexpr Seconds quick_s = 3;
     constexpr int many = 25;
-    const bool is_quick = whole.checkpoints.empty() && !left_behind(whole).empty();
+    const bool is_quick =
+        whole.took_s < quick_s && whole.checkpoints.empty() && !left_behind(whole).empty();
     const Played longer = is_quick ? play({}, many * options_.iterations) : Played();
     const Played& telling = is_quick && longer.error.empty() ? longer : whole;
     if (is_found(telling)) goes_on(telling, repeats);
@@ -112,6 +115,7 @@ class PlainCheck {
     RunOptions run{.handle_signals = false};
     run.callbacks.push_back(std::make_unique<Recorder>(spec_.objectives, played));
     const RunOutcome outcome = run_experiment(spec, catalogue_, std::move(run));
+    played.took_s = steady_s() - began_;
     const TrialResult trial = outcome.results[0];
     played.trial = trial.path;
     if (trial.state == TrialState::error) played.error = trial.error;
