@@ -1,6 +1,7 @@
 // What processes take of memory, and what is left: of real ones, and on made-up machines.
 #include "tuner/process/memory_use.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,9 @@ TEST_CASE("A process group's memory is what its processes have written to", "[un
   // `tail` keeps a line that does not end. In a group of its own: what allocators give back, and
   // other tests take, is not in it.
   constexpr std::uint64_t much = 64 << 20;
+  // Until its program begins, it has the pages of the tests: a pipe closes then.
+  int begins[2];
+  REQUIRE(::pipe2(begins, O_CLOEXEC) == 0);
   const pid_t group = ::fork();
   if (group == 0) {
     ::setpgid(0, 0);
@@ -46,6 +50,10 @@ TEST_CASE("A process group's memory is what its processes have written to", "[un
     ::_exit(127);
   }
   ::setpgid(group, group);
+  ::close(begins[1]);
+  char byte = 0;
+  REQUIRE(::read(begins[0], &byte, 1) == 0);
+  ::close(begins[0]);
   const auto use = [&] {
     return memory_use_of({group, 0x7ffffffe}, "libtune-no-such-library.so.1");
   };
