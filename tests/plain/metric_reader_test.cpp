@@ -473,6 +473,8 @@ TEST_CASE("An evaluation that takes longer than an epoch has the result of its o
       }
     }
     CHECK(found == (is_seldom ? "2 4 6 8 " : "1 2 3 4 5 6 7 8 "));
+    CHECK(both.times_waiting() == 0);
+    CHECK_FALSE(both.read("epoch 8: acc 8", false));  // said once more
   }
 }
 

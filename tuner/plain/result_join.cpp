@@ -289,7 +289,7 @@ bool ResultJoin::is_behind(const Part& part) const {
 }
 
 /// The result of the epoch that the part names, if all others of that have come.
-std::optional<ResultJoin::Result> ResultJoin::join_earlier(const Part& part) const {
+std::optional<ResultJoin::Result> ResultJoin::join_earlier(const Part& part) {
   Result result{part.line, part.values};
   const auto closing = std::find_if(part.values.begin(), part.values.end(),
                                     [&](const auto& value) { return is_closing(value.name); });
@@ -305,7 +305,18 @@ std::optional<ResultJoin::Result> ResultJoin::join_earlier(const Part& part) con
   for (const std::string& name : names_) {
     if (find(result.values, name)->phase != result.phase) result.phase = Phase::unnamed;
   }
+  begin_anew_behind(result);
   return result;
+}
+
+/// What is in it is in no other one, however often its epoch is named again.
+void ResultJoin::begin_anew_behind(const Result& result) {
+  for (const auto& [name, times] : since_) most_since_ = std::max(most_since_, times - 1);
+  since_.clear();
+  std::erase_if(recent_, [&](const PrintedValue& value) {
+    const PrintedValue* const used = find(result.values, value.name);
+    return used != nullptr && used->count == value.count;
+  });
 }
 
 /// The result that it closes. `counted`: null where all lines so far name no phase, and all count.
@@ -338,9 +349,8 @@ std::optional<ResultJoin::Result> ResultJoin::join(Part part, const CountedPhase
   });
   if (!may_close || !is_whole) return std::nullopt;
   if (!has_all) note_uneven(pending_);
-  for (const auto& [name, times] : since_) most_since_ = std::max(most_since_, times - 1);
-  since_.clear();
   Result result{part.line, std::exchange(pending_, {})};
+  begin_anew_behind(result);
   result.phase = find(result.values, names_.front())->phase;
   for (const std::string& name : names_) {
     if (find(result.values, name)->phase != result.phase) result.phase = Phase::unnamed;

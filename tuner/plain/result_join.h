@@ -105,7 +105,8 @@ class ResultJoin {
   std::vector<Result> replay(const CountedPhases& counted);
   std::optional<Result> join(Part part, const CountedPhases* counted);
   bool is_behind(const Part& part) const;
-  std::optional<Result> join_earlier(const Part& part) const;
+  std::optional<Result> join_earlier(const Part& part);
+  void begin_anew_behind(const Result& result);
   void note_uneven(const std::vector<PrintedValue>& values);
 
   std::vector<std::string> names_;
